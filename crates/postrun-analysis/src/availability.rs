@@ -1,0 +1,67 @@
+//! Why a metric has no value, and which recording would give it one.
+
+use crate::metric::Metric;
+use crate::requests::Requests;
+use postrun_schema::{Dataset, Table};
+use serde::Serialize;
+
+/// A metric that could not be computed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unavailable {
+    /// Metric id.
+    pub metric: &'static str,
+    /// What is missing, in words.
+    pub missing: String,
+    /// Which recording would supply it.
+    pub needed: &'static str,
+}
+
+/// Which recording would supply a column of a table.
+pub fn supplier(table: Table, column: &str) -> &'static str {
+    match (table, column) {
+        (Table::Chunks, _) | (Table::Requests, "chunks") => {
+            "per-request chunk times (vllm bench serve --save-detailed, SGLang --output-details)"
+        }
+        (Table::Requests, "sent_ns" | "scheduled_send_ns") => {
+            "send times per request (vllm bench serve 0.16 or newer with --save-detailed; SGLang's client never stores them)"
+        }
+        (Table::Requests, "queue_ns" | "prefill_ns" | "decode_ns" | "inference_ns") => {
+            "server-side request times (vLLM spans or 0.33 per-request metrics, SGLang request metrics)"
+        }
+        (Table::Requests, _) => "per-request records (vllm bench serve --save-detailed, SGLang --output-details)",
+        _ => "the server's log or metrics",
+    }
+}
+
+fn fact(table: Table, column: &str) -> &'static str {
+    match (table, column) {
+        (Table::Chunks, _) | (Table::Requests, "chunks") => "chunk times",
+        (Table::Requests, "ttft_ns") => "time to first token",
+        (Table::Requests, "e2e_ns") => "end-to-end latency",
+        (Table::Requests, "output_tokens") => "output tokens",
+        (Table::Requests, "prompt_tokens") => "prompt tokens",
+        (Table::Requests, "sent_ns") => "send times",
+        (Table::Requests, "scheduled_send_ns") => "scheduled send times",
+        (Table::Requests, "queue_ns") => "queue time in the server",
+        (Table::Requests, "prefill_ns") => "prefill time in the server",
+        (Table::Requests, "decode_ns") => "decode time in the server",
+        (Table::Requests, "inference_ns") => "inference time in the server",
+        _ => "a column of the dataset",
+    }
+}
+
+/// Why `metric` has no value in this run.
+pub(crate) fn explain(metric: &Metric, dataset: &Dataset, requests: &Requests) -> Unavailable {
+    let absent = metric.requires.iter().find(|(table, column)| match table {
+        Table::Requests => !requests.present.contains(column),
+        other => dataset.rows(*other) == 0,
+    });
+    let (missing, needed) = match absent {
+        _ if requests.len() == 0 => {
+            ("per-request records: the file holds the client's summary only".to_string(), supplier(Table::Requests, ""))
+        }
+        Some((table, column)) => (format!("{} not recorded", fact(*table, column)), supplier(*table, column)),
+        None => ("no request has all the values it needs".to_string(), supplier(Table::Requests, "")),
+    };
+    Unavailable { metric: metric.id, missing, needed }
+}

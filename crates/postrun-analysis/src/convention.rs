@@ -1,0 +1,94 @@
+//! How peers define the figures they store, where that is not how postrun does.
+//!
+//! An ingestor marks each reported figure with one of these ids; nothing here knows which tool it came from.
+
+use postrun_schema::IssueCode;
+
+/// A definition, and when it accounts for a difference.
+pub struct Convention {
+    /// Id in the `reported` table.
+    pub id: &'static str,
+    /// What the tool does differently, as a sentence. Empty: nothing.
+    pub text: &'static str,
+    /// Does it account for the difference? Given computed value, reported value and the run's issues.
+    pub(crate) explains: fn(&Difference<'_>) -> bool,
+    /// The rows of a recording cannot give this figure.
+    pub not_computable: bool,
+}
+
+/// A computed figure that is not the reported one.
+pub(crate) struct Difference<'a> {
+    pub computed: f64,
+    pub reported: f64,
+    pub stat: &'a str,
+    pub has_issue: &'a dyn Fn(IssueCode) -> bool,
+}
+
+impl Difference<'_> {
+    /// The client's clock ran longer: everything but the spread is larger there.
+    fn reported_is_longer(&self) -> bool {
+        self.stat == "std" || self.computed <= self.reported * (1.0 + 1e-6)
+    }
+}
+
+const fn computable(id: &'static str, text: &'static str, explains: fn(&Difference<'_>) -> bool) -> Convention {
+    Convention { id, text, explains, not_computable: false }
+}
+
+const fn elsewhere(id: &'static str, text: &'static str) -> Convention {
+    Convention { id, text, explains: |_| true, not_computable: true }
+}
+
+/// All conventions.
+pub static CONVENTIONS: &[Convention] = &[
+    computable("same", "", |_| false),
+    computable("chunk_gaps", "the client pools the gaps between all chunks, role-only chunks included", |d| {
+        (d.has_issue)(IssueCode::RoleOnlyFirstChunk) || (d.has_issue)(IssueCode::GapsWithoutFirstToken)
+    }),
+    computable(
+        "chunk_gaps_or_retokenized",
+        "the client divides gaps by re-tokenised chunks before it summarises, and stores them undivided",
+        |d| (d.has_issue)(IssueCode::MultiTokenChunks) || (d.has_issue)(IssueCode::GapsWithoutFirstToken),
+    ),
+    computable("first_chunk", "the client counts any first chunk, a role-only one or an unset timer included", |d| {
+        use IssueCode::{NotStreamed, RoleOnlyFirstChunk, TtftNotMeasured};
+        [RoleOnlyFirstChunk, TtftNotMeasured, NotStreamed].into_iter().any(d.has_issue)
+    }),
+    computable(
+        "latency_per_later_token",
+        "the client divides (latency − TTFT) by output tokens − 1 for every request, also where the whole answer came in one chunk, no first token was timed, or the latency ran to the closing chunk",
+        |d| {
+            use IssueCode::{NotStreamed, RoleOnlyFirstChunk, StreamEndAfterLastToken, TtftNotMeasured};
+            [NotStreamed, RoleOnlyFirstChunk, StreamEndAfterLastToken, TtftNotMeasured, IssueCode::FirstTokenAfterEnd]
+                .into_iter()
+                .any(d.has_issue)
+                || d.reported_is_longer()
+        },
+    ),
+    computable(
+        "recorded_latency",
+        "the client's latency can run beyond the last token, to the closing chunk of the stream",
+        |d| d.reported_is_longer(),
+    ),
+    computable(
+        "to_stream_end",
+        "the client's clock runs to the last line of the stream ([DONE], usage); the file keeps the token chunks only",
+        |d| d.reported_is_longer(),
+    ),
+    computable(
+        "client_stopwatch",
+        "the client's stopwatch starts before the first send and stops after the last task; postrun's value is first send to last token",
+        |d| d.reported_is_longer(),
+    ),
+    elsewhere("thresholds_not_stored", "the file does not store the objectives it was counted with"),
+    elsewhere(
+        "not_from_requests",
+        "measured outside the requests (server counters or settings); not in this recording",
+    ),
+    elsewhere("text_not_kept", "counted by tokenising the generated text, which postrun does not keep"),
+    elsewhere("not_computed_here", "postrun has no such metric"),
+];
+
+pub(crate) fn find(id: &str) -> Option<&'static Convention> {
+    CONVENTIONS.iter().find(|c| c.id == id)
+}

@@ -1,0 +1,42 @@
+//! Computes metrics, buckets, percentiles and timelines from a dataset.
+//!
+//! The only crate that knows Polars: it scans, filters and derives columns; selecting percentiles is ours
+//! (`order_stats`), since one exact selection for all percentiles beats any engine's quantile function. Entry point:
+//! [`analyse`]. No code here asks which tool a run came from.
+
+mod availability;
+mod bucket;
+mod convention;
+mod error;
+mod facts;
+mod frames;
+mod gaps;
+mod in_flight;
+mod metric;
+mod metrics;
+mod objective;
+mod order_stats;
+mod parity;
+mod percentile;
+mod requests;
+mod run;
+mod steady;
+mod summary;
+mod timeline;
+mod window;
+
+pub use availability::{Unavailable, supplier};
+pub use bucket::{BucketEdges, BucketResult};
+pub use convention::{CONVENTIONS, Convention};
+pub use error::AnalysisError;
+pub use facts::RunFacts;
+pub use metric::{Better, Compute, GapValue, Metric};
+pub use metrics::{METRICS, find_metric};
+pub use objective::Objective;
+pub use parity::ReportedFigure;
+pub use percentile::{CONFIDENCE, FEW_ABOVE, Percentile};
+pub use run::{MetricSummary, Options, RequestCounts, RunAnalysis, RunValue, analyse};
+pub use steady::SteadyState;
+pub use summary::{PERCENTILES, Summary};
+pub use timeline::{Timeline, TimelineWindow};
+pub use window::Window;

@@ -1,0 +1,31 @@
+//! Prefill time: from first being scheduled to the first token, as the server recorded it.
+//!
+//! # Definition
+//! One value a request, from the server's own events: queue = queued → first scheduled; prefill = first scheduled → first
+//! token; decode = first → last token; inference = first scheduled → last token. A preemption never adds to queue; before
+//! the first token it lengthens prefill and inference, after it decode and inference.
+//!
+//! # Peers
+//! vLLM's spans and histograms mean the same. SGLang's `queue_time` adds later waits after a retraction; its spans count
+//! prefill from dispatch, queueing included.
+//!
+//! # Needs
+//! `prefill_ns` of the requests table: a server that reports per-request metrics (vLLM 0.33 with metrics in the response), a
+//! span export, or a server log with request times.
+//!
+//! # Caveats
+//! Never derived from client times: those include the network and belong to another clock.
+
+use crate::metric::{Better, Compute, Metric};
+use polars::prelude::*;
+use postrun_schema::{Doc, Table, Unit};
+
+pub(super) static PREFILL_TIME: Metric = Metric {
+    id: "prefill_ms",
+    label: "Prefill",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    requires: &[(Table::Requests, "prefill_ns")],
+    doc: Doc::from_source(include_str!("prefill_time.rs")),
+    compute: Compute::PerRequest(|| col("prefill_ns").cast(DataType::Float64)),
+};

@@ -1,0 +1,36 @@
+//! Service level objectives given by the user, and which requests meet them.
+
+use crate::error::AnalysisError;
+use crate::metric::Compute;
+use crate::metrics::{METRICS, find_metric};
+use crate::requests::Requests;
+use serde::Serialize;
+
+/// At most this value of a per-request metric.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Objective {
+    /// Metric id.
+    pub metric: &'static str,
+    /// Largest value allowed, in nanoseconds.
+    pub at_most_ns: f64,
+}
+
+impl Objective {
+    /// `name` as the user wrote it: `ttft`, `tpot`, `e2e` …
+    pub fn new(name: &str, at_most_ns: f64) -> Result<Objective, AnalysisError> {
+        let metric = find_metric(name).filter(|m| matches!(m.compute, Compute::PerRequest(_)));
+        let metric = metric.ok_or_else(|| AnalysisError::BadObjective { name: name.to_string() })?;
+        Ok(Objective { metric: metric.id, at_most_ns })
+    }
+
+    /// True if request `i` meets it. A value that is not there does not; a request of one output token has no
+    /// second token that TPOT could be about, and passes there.
+    pub(crate) fn met(&self, requests: &Requests, i: usize) -> bool {
+        if self.metric == "tpot_ms" && requests.output_tokens[i].is_some_and(|n| n <= 1) {
+            return true;
+        }
+        let position = METRICS.iter().position(|m| m.id == self.metric);
+        let value = position.and_then(|p| requests.values[p].get(i)).copied();
+        value.is_some_and(|v| v <= self.at_most_ns)
+    }
+}

@@ -1,0 +1,113 @@
+//! What the client reported, beside what its own recording says.
+
+use crate::convention::{Difference, find};
+use crate::error::AnalysisError;
+use crate::frames::{polars_error, table};
+use polars::prelude::*;
+use postrun_schema::{Dataset, IssueCode, Table};
+use serde::Serialize;
+
+/// Largest relative difference that counts as agreement: files store full double precision, times are rounded to the
+/// nanosecond.
+const TOLERANCE: f64 = 1e-6;
+
+/// A figure the client stored, and ours.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReportedFigure {
+    /// postrun's metric id, or the tool's key.
+    pub metric: String,
+    /// Statistic: `value`, `mean`, `p99` …
+    pub stat: String,
+    /// The tool's own name of it.
+    pub key: String,
+    /// Unit of both values.
+    pub unit: String,
+    /// As stored; `None`: not a finite number.
+    pub reported: Option<f64>,
+    /// Recomputed; `None`: the recording cannot give it.
+    pub computed: Option<f64>,
+    /// Whether they agree; `None`: nothing to compare.
+    pub agrees: Option<bool>,
+    /// Why they differ or cannot be compared.
+    pub why: Option<String>,
+}
+
+impl ReportedFigure {
+    /// True for a difference that no known definition accounts for.
+    pub fn is_unexplained(&self) -> bool {
+        self.agrees == Some(false) && self.why.as_deref() == Some(UNEXPLAINED)
+    }
+}
+
+const UNEXPLAINED: &str = "differs, and no known definition accounts for it";
+
+/// The rows of the `reported` table, not compared yet, with their convention.
+pub(crate) fn load(dataset: &Dataset) -> Result<Vec<(ReportedFigure, String)>, AnalysisError> {
+    let Some(frame) = table(dataset, Table::Reported)? else { return Ok(Vec::new()) };
+    let read = || -> PolarsResult<Vec<(ReportedFigure, String)>> {
+        let df = frame.collect()?;
+        let text = |name: &str| -> PolarsResult<Vec<String>> {
+            Ok(df.column(name)?.str()?.iter().map(|v| v.unwrap_or_default().to_string()).collect())
+        };
+        let (metric, stat, key, unit) = (text("metric")?, text("stat")?, text("key")?, text("unit")?);
+        let convention = text("convention")?;
+        let value: Vec<Option<f64>> = df.column("value")?.f64()?.iter().collect();
+        let figure = |i: usize| ReportedFigure {
+            metric: metric[i].clone(),
+            stat: stat[i].clone(),
+            key: key[i].clone(),
+            unit: unit[i].clone(),
+            reported: value[i],
+            computed: None,
+            agrees: None,
+            why: None,
+        };
+        Ok((0..df.height()).map(|i| (figure(i), convention[i].clone())).collect())
+    };
+    read().map_err(polars_error(dataset))
+}
+
+/// Compares each figure with `computed`, a lookup by metric and statistic in the figure's unit.
+pub(crate) fn compare(
+    figures: Vec<(ReportedFigure, String)>,
+    dataset: &Dataset,
+    ok_requests: u64,
+    has_rows: bool,
+    computed: impl Fn(&str, &str) -> Option<f64>,
+) -> Vec<ReportedFigure> {
+    let has_issue = |code: IssueCode| dataset.manifest().issues.iter().any(|i| i.code == code);
+    let judge = |(mut figure, convention): (ReportedFigure, String)| {
+        let convention = find(&convention);
+        let elsewhere = convention.filter(|c| c.not_computable);
+        if elsewhere.is_none() && has_rows {
+            figure.computed = computed(&figure.metric, &figure.stat);
+        }
+        match (figure.computed, figure.reported) {
+            (Some(ours), Some(theirs)) => {
+                let agrees = (ours - theirs).abs() <= TOLERANCE * theirs.abs().max(ours.abs());
+                figure.agrees = Some(agrees);
+                if !agrees {
+                    let difference =
+                        Difference { computed: ours, reported: theirs, stat: &figure.stat, has_issue: &has_issue };
+                    let explained = convention.filter(|c| (c.explains)(&difference));
+                    figure.why = Some(explained.map_or(UNEXPLAINED, |c| c.text).to_string());
+                }
+            }
+            (_, None) => figure.why = Some("the client stored no finite number".to_string()),
+            (None, Some(theirs)) => {
+                let why = if let Some(c) = elsewhere {
+                    c.text
+                } else if !has_rows {
+                    "the file holds the client's summary only, no per-request records"
+                } else if ok_requests == 0 && theirs == 0.0 {
+                    "no request succeeded; the client stores 0 where there is nothing to average"
+                } else {
+                    "the recording does not hold what it is made of (see unavailable)"
+                };
+                figure.why = Some(why.to_string());
+            }
+        }
+        figure
+    };
+    figures.into_iter().map(judge).collect()
+}

@@ -1,0 +1,145 @@
+//! The requests table in memory: the columns that whole-run figures need, and every per-request metric.
+
+use crate::error::AnalysisError;
+use crate::frames::{polars_error, table};
+use crate::metric::{Compute, Metric};
+use crate::metrics::METRICS;
+use crate::window::Window;
+use polars::prelude::*;
+use postrun_schema::{Dataset, Table};
+use std::collections::BTreeSet;
+
+/// One row a request, in the dataset's order.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    /// Part of the measurement (not warm-up, cool-down or probe).
+    pub measured: Vec<bool>,
+    pub status: Vec<Outcome>,
+    pub prompt_tokens: Vec<Option<u32>>,
+    pub output_tokens: Vec<Option<u32>>,
+    pub chunks: Vec<Option<u32>>,
+    pub sent_ns: Vec<Option<i64>>,
+    pub ttft_ns: Vec<Option<i64>>,
+    pub e2e_ns: Vec<Option<i64>>,
+    /// Values of each per-request metric of the registry, by registry position; NaN where null.
+    pub values: Vec<Vec<f64>>,
+    /// Columns with at least one value.
+    pub present: BTreeSet<&'static str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Ok,
+    Failed,
+    Incomplete,
+}
+
+impl Requests {
+    pub(crate) fn load(dataset: &Dataset) -> Result<Requests, AnalysisError> {
+        let err = polars_error(dataset);
+        let Some(frame) = table(dataset, Table::Requests)? else { return Ok(Requests::default()) };
+        let mut wanted: Vec<Expr> = ["phase", "status"].into_iter().map(col).collect();
+        let counts = ["prompt_tokens", "output_tokens", "chunks"];
+        wanted.extend(counts.into_iter().map(|c| col(c).cast(DataType::UInt32)));
+        wanted.extend(["sent_ns", "ttft_ns", "e2e_ns"].into_iter().map(col));
+        for (metric, expr) in per_request() {
+            wanted.push(expr.cast(DataType::Float64).alias(metric.id));
+        }
+        let df = frame.clone().select(wanted).collect().map_err(&err)?;
+        let required = required_columns();
+        let count_of = |c: &&'static str| col(*c).count().cast(DataType::UInt64).alias(*c);
+        let present = frame.select(required.iter().map(count_of).collect::<Vec<_>>()).collect().map_err(&err)?;
+        Self::from_frames(&df, &present, &required).map_err(&err)
+    }
+
+    fn from_frames(df: &DataFrame, counts: &DataFrame, required: &BTreeSet<&'static str>) -> PolarsResult<Requests> {
+        let phase = df.column("phase")?.str()?;
+        let status = df.column("status")?.str()?;
+        let u32s = |name: &str| -> PolarsResult<Vec<Option<u32>>> { Ok(df.column(name)?.u32()?.iter().collect()) };
+        let i64s = |name: &str| -> PolarsResult<Vec<Option<i64>>> { Ok(df.column(name)?.i64()?.iter().collect()) };
+        let mut values = vec![Vec::new(); METRICS.len()];
+        for (position, metric) in METRICS.iter().enumerate() {
+            if matches!(metric.compute, Compute::PerRequest(_)) {
+                values[position] = df.column(metric.id)?.f64()?.iter().map(|v| v.unwrap_or(f64::NAN)).collect();
+            }
+        }
+        let mut present = BTreeSet::new();
+        for name in required {
+            if counts.column(name)?.u64()?.get(0).unwrap_or(0) > 0 {
+                present.insert(*name);
+            }
+        }
+        Ok(Requests {
+            measured: phase.iter().map(|p| p == Some("measured")).collect(),
+            status: status
+                .iter()
+                .map(|s| match s {
+                    Some("ok") => Outcome::Ok,
+                    Some("error") => Outcome::Failed,
+                    _ => Outcome::Incomplete,
+                })
+                .collect(),
+            prompt_tokens: u32s("prompt_tokens")?,
+            output_tokens: u32s("output_tokens")?,
+            chunks: u32s("chunks")?,
+            sent_ns: i64s("sent_ns")?,
+            ttft_ns: i64s("ttft_ns")?,
+            e2e_ns: i64s("e2e_ns")?,
+            values,
+            present,
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.measured.len()
+    }
+
+    /// Measured and ok: what latency metrics are made of.
+    pub(crate) fn counts(&self, i: usize) -> bool {
+        self.measured[i] && self.status[i] == Outcome::Ok
+    }
+
+    /// The instant that decides whether a request belongs to a window: its first token, else its end.
+    pub(crate) fn decisive_ns(&self, i: usize) -> Option<i64> {
+        let after = self.ttft_ns[i].or(self.e2e_ns[i])?;
+        Some(self.sent_ns[i]?.saturating_add(after))
+    }
+
+    /// When its last token came.
+    pub(crate) fn end_ns(&self, i: usize) -> Option<i64> {
+        Some(self.sent_ns[i]?.saturating_add(self.e2e_ns[i]?))
+    }
+
+    /// True if request `i` enters the latency metrics of `window` (`None`: of the whole run).
+    pub(crate) fn in_scope(&self, i: usize, window: Option<Window>) -> bool {
+        self.counts(i)
+            && match window {
+                None => true,
+                Some(window) => self.decisive_ns(i).is_some_and(|at| window.contains(at)),
+            }
+    }
+
+    /// First send and last token of the ok requests.
+    pub(crate) fn span(&self) -> Option<Window> {
+        let mut span: Option<Window> = None;
+        for i in (0..self.len()).filter(|i| self.counts(*i)) {
+            if let (Some(sent), Some(end)) = (self.sent_ns[i], self.end_ns(i)) {
+                let old = span.unwrap_or(Window { start_ns: sent, end_ns: end });
+                span = Some(Window { start_ns: old.start_ns.min(sent), end_ns: old.end_ns.max(end) });
+            }
+        }
+        span
+    }
+}
+
+fn per_request() -> impl Iterator<Item = (&'static Metric, Expr)> {
+    METRICS.iter().filter_map(|m| match m.compute {
+        Compute::PerRequest(expr) => Some((*m, expr())),
+        _ => None,
+    })
+}
+
+fn required_columns() -> BTreeSet<&'static str> {
+    let all = METRICS.iter().flat_map(|m| m.requires.iter());
+    all.filter(|(t, _)| *t == Table::Requests).map(|(_, c)| *c).collect()
+}

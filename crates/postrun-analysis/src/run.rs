@@ -1,0 +1,429 @@
+//! The analysis of one run.
+
+use crate::availability::{Unavailable, explain};
+use crate::bucket::{BucketEdges, BucketResult};
+use crate::error::AnalysisError;
+use crate::facts::RunFacts;
+use crate::gaps::{self, ChunkFacts, GapSummaries};
+use crate::in_flight::{InFlight, peak_in_1s};
+use crate::metric::{Compute, GapValue, Metric};
+use crate::metrics::METRICS;
+use crate::objective::Objective;
+use crate::parity::{self, ReportedFigure};
+use crate::requests::{Outcome, Requests};
+use crate::steady::{self, SteadyState};
+use crate::summary::{PERCENTILES, Summary};
+use crate::timeline::{self, Timeline, TimelineWindow};
+use crate::window::Window;
+use postrun_schema::{Dataset, Manifest, TokenSource};
+use serde::Serialize;
+
+/// What the user asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Prompt-length buckets; `None`: automatic.
+    pub buckets: Option<BucketEdges>,
+    /// Percentiles beyond the usual ones, 0 to 100.
+    pub percentiles: Vec<f64>,
+    /// Objectives for goodput.
+    pub objectives: Vec<Objective>,
+    /// Only this part of the run.
+    pub window: Option<Window>,
+}
+
+/// How many requests, and how they ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct RequestCounts {
+    /// Measured requests.
+    pub total: u64,
+    /// Answered.
+    pub ok: u64,
+    /// Failed or cancelled.
+    pub failed: u64,
+    /// Still running at the end.
+    pub incomplete: u64,
+    /// Warm-up, cool-down and probes: in no figure.
+    pub not_measured: u64,
+}
+
+/// A distribution.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MetricSummary {
+    /// Metric id.
+    pub metric: &'static str,
+    /// In nanoseconds, for the metrics that are times.
+    pub summary: Summary,
+}
+
+/// A per-run figure.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RunValue {
+    /// Metric id.
+    pub metric: &'static str,
+    /// In the metric's unit.
+    pub value: f64,
+}
+
+/// Everything that is known of one run. Plain data; times in nanoseconds unless named otherwise.
+#[derive(Debug, Clone)]
+pub struct RunAnalysis {
+    /// The dataset's manifest.
+    pub manifest: Manifest,
+    /// How many requests.
+    pub requests: RequestCounts,
+    /// Percentiles the user asked for or sees by default.
+    pub percentiles: Vec<f64>,
+    /// The window, where one was asked for.
+    pub window: Option<Window>,
+    /// The sums behind the per-run figures.
+    pub facts: RunFacts,
+    /// True: the duration is the client's own measurement; false: first send to last token; `None`: not known.
+    pub duration_is_clients: Option<bool>,
+    /// Per-run figures, in registry order.
+    pub values: Vec<RunValue>,
+    /// Distributions, in registry order.
+    pub metrics: Vec<MetricSummary>,
+    /// By prompt length; empty without per-request records.
+    pub buckets: Vec<BucketResult>,
+    /// The steady part, or why there is none.
+    pub steady: Result<SteadyState, &'static str>,
+    /// Over time; `None` without send times.
+    pub timeline: Option<Timeline>,
+    /// Objectives asked for.
+    pub objectives: Vec<Objective>,
+    /// The client's own figures; empty when only a window was analysed.
+    pub reported: Vec<ReportedFigure>,
+    /// Metrics without a value.
+    pub unavailable: Vec<Unavailable>,
+}
+
+impl RunAnalysis {
+    /// The distribution of a metric over the whole scope.
+    pub fn metric(&self, id: &str) -> Option<&Summary> {
+        self.metrics.iter().find(|m| m.metric == id).map(|m| &m.summary)
+    }
+
+    /// A per-run figure.
+    pub fn value(&self, id: &str) -> Option<f64> {
+        self.values.iter().find(|v| v.metric == id).map(|v| v.value)
+    }
+}
+
+/// Analyses the run in `dataset`.
+pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, AnalysisError> {
+    let manifest = dataset.manifest();
+    let requests = Requests::load(dataset)?;
+    if options.window.is_some() && requests.span().is_none() {
+        return Err(AnalysisError::NoSendTimes { label: manifest.label.clone() });
+    }
+    let window = options.window.map(|w| clip(w, &requests));
+    let reported = parity::load(dataset)?;
+    let percentiles = all_percentiles(options, &reported);
+
+    let counts = counts(&requests, manifest);
+    let lengths: Vec<u32> =
+        (0..requests.len()).filter(|i| requests.measured[*i]).filter_map(|i| requests.prompt_tokens[i]).collect();
+    let edges = options.buckets.clone().unwrap_or_else(|| BucketEdges::automatic(&lengths));
+    let assigned = edges.assign(&requests);
+    let mut buckets = if requests.len() > 0 { edges.results(&requests, &assigned) } else { Vec::new() };
+
+    let in_flight = InFlight::of(&requests);
+    let found = steady::find(&requests, &in_flight, manifest.load.max_concurrency);
+    let axis = requests.span().map(|s| {
+        let (width, n) = timeline::axis(s.end_ns - s.start_ns);
+        (s.start_ns, width, n)
+    });
+    let chunks = gaps::read(&gaps::Plan {
+        dataset,
+        requests: &requests,
+        buckets: &assigned,
+        n_buckets: edges.0.len() + 1,
+        window,
+        steady: found.as_ref().ok().map(|f| f.0),
+        timeline: axis,
+        percentiles: &percentiles,
+    })?;
+
+    let whole = Scope { requests: &requests, window, percentiles: &percentiles };
+    let mut facts = whole.facts(manifest, chunks.as_ref(), &options.objectives);
+    if window.is_none() {
+        facts.peak_concurrency = in_flight.peak();
+        facts.peak_requests_in_1s = peak_in_1s(&requests);
+        facts.peak_output_tokens_per_s = chunks.as_ref().and_then(|c| c.peak_tokens_per_s);
+        facts.peak_chunks_per_s = chunks.as_ref().and_then(|c| c.peak_chunks_per_s);
+    }
+    let metrics = whole.metrics(chunks.as_ref(), |g| g.all.clone());
+    for (b, bucket) in buckets.iter_mut().enumerate() {
+        let inside = |i: usize| assigned[i] == Some(b as u32);
+        bucket.metrics = whole.metrics_where(inside, chunks.as_ref(), |g| g.buckets.get(b).cloned().flatten());
+    }
+    let values = run_values(&facts);
+    let duration_is_clients = facts.duration_s.map(|_| window.is_none() && manifest.duration_ns.is_some());
+    let mut run = RunAnalysis {
+        manifest: manifest.clone(),
+        requests: counts,
+        percentiles: shown_percentiles(options),
+        window,
+        duration_is_clients,
+        values,
+        metrics,
+        buckets,
+        steady: found.map(|found| steady_state(found, &requests, manifest, chunks.as_ref(), &percentiles)),
+        timeline: axis.map(|axis| over_time(axis, &requests, &in_flight, chunks.as_ref())),
+        objectives: options.objectives.clone(),
+        reported: Vec::new(),
+        unavailable: Vec::new(),
+        facts,
+    };
+    run.unavailable = unavailable(&run, dataset, &requests);
+    if window.is_none() {
+        let span_s = requests.span().map(|s| s.seconds());
+        let has_rows = requests.len() > 0;
+        let computed = |metric: &str, stat: &str| lookup(&run, span_s, metric, stat);
+        run.reported = parity::compare(reported, dataset, counts.ok, has_rows, computed);
+    }
+    Ok(run)
+}
+
+/// A window cannot reach beyond the run.
+fn clip(window: Window, requests: &Requests) -> Window {
+    match requests.span() {
+        Some(span) => Window { start_ns: window.start_ns.max(span.start_ns), end_ns: window.end_ns.min(span.end_ns) },
+        None => window,
+    }
+}
+
+fn shown_percentiles(options: &Options) -> Vec<f64> {
+    let mut shown = match options.percentiles.is_empty() {
+        true => PERCENTILES.to_vec(),
+        false => options.percentiles.clone(),
+    };
+    shown.sort_by(f64::total_cmp);
+    shown.dedup();
+    shown
+}
+
+/// What is shown, what every report must have, and what the client itself reported.
+fn all_percentiles(options: &Options, reported: &[(ReportedFigure, String)]) -> Vec<f64> {
+    let mut all = PERCENTILES.to_vec();
+    all.extend(&options.percentiles);
+    all.extend(reported.iter().filter_map(|(f, _)| f.stat.strip_prefix('p')?.parse::<f64>().ok()));
+    all.retain(|p| (0.0..=100.0).contains(p));
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    all
+}
+
+fn counts(requests: &Requests, manifest: &Manifest) -> RequestCounts {
+    let measured = (0..requests.len()).filter(|i| requests.measured[*i]);
+    let mut counts = RequestCounts::default();
+    for i in measured {
+        counts.total += 1;
+        match requests.status[i] {
+            Outcome::Ok => counts.ok += 1,
+            Outcome::Failed => counts.failed += 1,
+            Outcome::Incomplete => counts.incomplete += 1,
+        }
+    }
+    counts.not_measured = requests.len() as u64 - counts.total;
+    if requests.len() == 0 {
+        // A summary without records: the client's own count is all there is.
+        counts.ok = manifest.counted.completed.unwrap_or(0);
+        counts.failed = manifest.counted.failed.unwrap_or(0);
+        counts.total = counts.ok + counts.failed;
+    }
+    counts
+}
+
+/// The part of a run that a set of figures is about.
+struct Scope<'a> {
+    requests: &'a Requests,
+    window: Option<Window>,
+    percentiles: &'a [f64],
+}
+
+impl Scope<'_> {
+    fn facts(&self, manifest: &Manifest, chunks: Option<&ChunkFacts>, objectives: &[Objective]) -> RunFacts {
+        let r = self.requests;
+        let tokens_known = manifest.output_tokens_source != TokenSource::Requested;
+        let has = |column: &str| r.present.contains(column);
+        let mut facts = RunFacts::default();
+        let (mut prompt, mut output, mut n_chunks, mut in_chunks, mut busy, mut good) =
+            (0u64, 0u64, 0u64, 0u64, 0i64, 0);
+        for i in 0..r.len() {
+            let inside =
+                self.window.is_none() || self.window.is_some_and(|w| r.decisive_ns(i).is_some_and(|at| w.contains(at)));
+            if !r.measured[i] || !inside {
+                continue;
+            }
+            facts.requests += 1;
+            facts.failed += u64::from(r.status[i] == Outcome::Failed);
+            if r.status[i] != Outcome::Ok {
+                continue;
+            }
+            facts.ok += 1;
+            prompt += r.prompt_tokens[i].map_or(0, u64::from);
+            let out = r.output_tokens[i].map_or(0, u64::from);
+            output += out;
+            if let Some(n) = r.chunks[i] {
+                n_chunks += u64::from(n);
+                in_chunks += out;
+            }
+            busy += r.e2e_ns[i].unwrap_or(0);
+            good += u64::from(objectives.iter().all(|o| o.met(r, i)));
+        }
+        facts.prompt_tokens = has("prompt_tokens").then_some(prompt);
+        facts.output_tokens = (has("output_tokens") && tokens_known).then_some(output as f64);
+        facts.chunks = has("chunks").then_some(n_chunks);
+        facts.output_tokens_in_chunks = (has("output_tokens") && tokens_known).then_some(in_chunks);
+        facts.busy_s = has("e2e_ns").then_some(busy as f64 / 1e9);
+        facts.good = (!objectives.is_empty() && r.len() > 0).then_some(good);
+        match self.window {
+            None => {
+                let client = manifest.duration_ns.map(|ns| ns as f64 / 1e9);
+                facts.duration_s = client.or_else(|| r.span().map(|s| s.seconds()));
+                if r.len() == 0 {
+                    facts.ok = manifest.counted.completed.unwrap_or(0);
+                    facts.failed = manifest.counted.failed.unwrap_or(0);
+                    facts.requests = facts.ok + facts.failed;
+                }
+            }
+            Some(window) => {
+                // Events inside the window, whichever request they belong to.
+                facts.duration_s = Some(window.seconds());
+                let ended = (0..r.len()).filter(|i| r.counts(*i) && r.end_ns(*i).is_some_and(|at| window.contains(at)));
+                facts.ok = ended.count() as u64;
+                facts.output_tokens = chunks.filter(|_| tokens_known).map(|c| c.tokens);
+                facts.busy_s = None;
+            }
+        }
+        facts
+    }
+
+    fn metrics(
+        &self,
+        chunks: Option<&ChunkFacts>,
+        gaps: impl Fn(&GapSummaries) -> Option<Summary>,
+    ) -> Vec<MetricSummary> {
+        self.metrics_where(|_| true, chunks, gaps)
+    }
+
+    fn metrics_where(
+        &self,
+        inside: impl Fn(usize) -> bool,
+        chunks: Option<&ChunkFacts>,
+        gaps: impl Fn(&GapSummaries) -> Option<Summary>,
+    ) -> Vec<MetricSummary> {
+        let rows: Vec<usize> =
+            (0..self.requests.len()).filter(|i| inside(*i) && self.requests.in_scope(*i, self.window)).collect();
+        let mut out = Vec::new();
+        for (position, metric) in METRICS.iter().enumerate() {
+            let summary = match metric.compute {
+                Compute::PerRequest(_) => {
+                    let column = &self.requests.values[position];
+                    let mut values: Vec<f64> = rows.iter().map(|i| column[*i]).filter(|v| v.is_finite()).collect();
+                    Summary::of(&mut values, self.percentiles)
+                }
+                Compute::PerGap(GapValue::Chunk) => chunks.and_then(|c| gaps(&c.chunk)),
+                Compute::PerGap(GapValue::Token) if !self.requests.present.contains("output_tokens") => None,
+                Compute::PerGap(GapValue::Token) => chunks.and_then(|c| gaps(&c.token)),
+                Compute::PerRun(_) => None,
+            };
+            out.extend(summary.map(|summary| MetricSummary { metric: metric.id, summary }));
+        }
+        out
+    }
+}
+
+fn run_values(facts: &RunFacts) -> Vec<RunValue> {
+    let value = |metric: &&'static Metric| match metric.compute {
+        Compute::PerRun(compute) => {
+            compute(facts).filter(|v| v.is_finite()).map(|value| RunValue { metric: metric.id, value })
+        }
+        _ => None,
+    };
+    METRICS.iter().filter_map(value).collect()
+}
+
+fn steady_state(
+    (window, level, ramp_share, drain_share): (Window, u64, f64, f64),
+    requests: &Requests,
+    manifest: &Manifest,
+    chunks: Option<&ChunkFacts>,
+    percentiles: &[f64],
+) -> SteadyState {
+    let scope = Scope { requests, window: Some(window), percentiles };
+    let mut facts = scope.facts(manifest, None, &[]);
+    let known = manifest.output_tokens_source != TokenSource::Requested;
+    facts.output_tokens = chunks.filter(|_| known).map(|c| c.steady_tokens);
+    SteadyState {
+        window,
+        ramp_share,
+        drain_share,
+        level,
+        requests: facts.ok,
+        values: run_values(&facts),
+        metrics: scope.metrics(chunks, |g| g.steady.clone()),
+    }
+}
+
+fn over_time(
+    (origin, width, n): (i64, i64, usize),
+    r: &Requests,
+    in_flight: &InFlight,
+    chunks: Option<&ChunkFacts>,
+) -> Timeline {
+    let slot =
+        |at: Option<i64>| at.and_then(|at| usize::try_from((at - origin).div_euclid(width)).ok()).filter(|w| *w < n);
+    let (mut sent, mut ended, mut ttft) = (vec![0u64; n], vec![0u64; n], vec![Vec::new(); n]);
+    for i in 0..r.len() {
+        if let (true, Some(w)) = (r.measured[i], slot(r.sent_ns[i])) {
+            sent[w] += 1;
+        }
+        if !r.counts(i) {
+            continue;
+        }
+        if let Some(w) = slot(r.end_ns(i)) {
+            ended[w] += 1;
+        }
+        if let (Some(w), Some(t)) = (slot(r.sent_ns[i].zip(r.ttft_ns[i]).map(|(s, t)| s + t)), r.ttft_ns[i]) {
+            ttft[w].push(t as f64);
+        }
+    }
+    // The step function starts at the first send, which need not be 0.
+    let shifted = InFlight { steps: in_flight.steps.iter().map(|(at, level)| (at - origin, *level)).collect() };
+    let levels = shifted.mean_levels(width, n);
+    let width_s = width as f64 / 1e9;
+    let windows = (0..n).map(|w| TimelineWindow {
+        start_s: w as f64 * width_s,
+        sent: sent[w],
+        ended: ended[w],
+        output_tokens_per_s: chunks.and_then(|c| c.window_tokens.get(w)).map(|t| t / width_s),
+        mean_concurrency: levels[w],
+        ttft: Summary::of(&mut ttft[w], &[50.0, 95.0, 99.0]),
+        itl: chunks.and_then(|c| c.windows.get(w).cloned().flatten()),
+    });
+    Timeline { width_s, windows: windows.collect() }
+}
+
+fn unavailable(run: &RunAnalysis, dataset: &Dataset, requests: &Requests) -> Vec<Unavailable> {
+    let missing = |m: &&&'static Metric| run.metric(m.id).is_none() && run.value(m.id).is_none();
+    let optional = |m: &&&'static Metric| m.id != "goodput_requests_per_s" || !run.objectives.is_empty();
+    METRICS.iter().filter(missing).filter(optional).map(|m| explain(m, dataset, requests)).collect()
+}
+
+/// A figure of ours by metric and statistic, in the unit of its id.
+fn lookup(run: &RunAnalysis, span_s: Option<f64>, metric: &str, stat: &str) -> Option<f64> {
+    if stat != "value" {
+        let scale = if metric.ends_with("_ms") { 1e-6 } else { 1.0 };
+        return run.metric(metric).and_then(|s| s.stat(stat)).map(|v| v * scale);
+    }
+    match metric {
+        "duration_s" => span_s,
+        "requests_ok" => Some(run.requests.ok as f64),
+        "requests_failed" => Some(run.requests.failed as f64),
+        "prompt_tokens" => run.facts.prompt_tokens.map(|n| n as f64),
+        "output_tokens" => run.facts.output_tokens,
+        _ => run.value(metric),
+    }
+}

@@ -1,0 +1,56 @@
+//! The run in windows of equal, friendly width.
+
+use crate::summary::Summary;
+use serde::Serialize;
+
+const MAX_WINDOWS: i64 = 120;
+const WIDTHS_S: [f64; 15] = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0];
+
+/// Windows from the first send on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Timeline {
+    /// Width of a window in seconds.
+    pub width_s: f64,
+    /// The windows in order.
+    pub windows: Vec<TimelineWindow>,
+}
+
+/// One window. Latencies are in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TimelineWindow {
+    /// Start in seconds since the first send.
+    pub start_s: f64,
+    /// Measured requests sent in it.
+    pub sent: u64,
+    /// Ok requests that ended in it.
+    pub ended: u64,
+    /// Output tokens that arrived in it, a second.
+    pub output_tokens_per_s: Option<f64>,
+    /// Mean number of requests in flight.
+    pub mean_concurrency: f64,
+    /// TTFT of the requests whose first token came in it.
+    pub ttft: Option<Summary>,
+    /// Chunk gaps that ended in it.
+    pub itl: Option<Summary>,
+}
+
+/// Width in nanoseconds and number of windows that cover `length_ns`.
+pub(crate) fn axis(length_ns: i64) -> (i64, usize) {
+    let to_ns = |s: &f64| (s * 1e9) as i64;
+    let fitting = WIDTHS_S.iter().map(to_ns).find(|w| length_ns / w < MAX_WINDOWS);
+    let width = fitting.unwrap_or_else(|| length_ns / MAX_WINDOWS + 1);
+    (width, (length_ns / width + 1) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axis_stays_readable() {
+        assert_eq!(axis(61_000_000_000), (1_000_000_000, 62));
+        assert_eq!(axis(0), (100_000_000, 1));
+        let (width, n) = axis(i64::MAX / 2);
+        assert!(n <= 121 && width > 0);
+    }
+}

@@ -1,0 +1,169 @@
+//! The command line. One clap definition is parser, help and completions.
+
+use crate::value::{self, SloArg};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use postrun_analysis::{BucketEdges, Window};
+use std::path::PathBuf;
+
+/// Reads recorded LLM-inference benchmark runs and says what was slow, for whom, and since when. Sends no load.
+#[derive(Debug, Parser)]
+#[command(
+    name = "postrun",
+    version,
+    max_term_width = 100,
+    after_help = "Examples:
+  postrun report result.json                    a report of a recorded run
+  postrun report sweep/ --format markdown -o sweep.md
+  postrun ingest result.json -o run/            the run as Parquet, for notebooks
+  postrun inspect result.json                   what the file can tell, and what not
+  postrun explain ttft                          how a figure is defined
+
+Exit codes: 0 done; 2 the input or an argument is wrong; 3 an error of postrun itself."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Turn recorded files into a Parquet dataset
+    Ingest(IngestArgs),
+    /// Report on recorded runs: raw files, folders or datasets
+    Report(ReportArgs),
+    /// Say what a file is, what can be known from it, and what cannot
+    Inspect(InspectArgs),
+    /// List the formats that can be read, or the metrics that are computed
+    List(ListArgs),
+    /// Explain a metric, a format, or an entry of the data-quality list
+    Explain(ExplainArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun ingest result.json                    writes result.postrun/
+  postrun ingest sweep/ -o campaign/            one run=<label> folder a run
+  zstdcat r.json.zst | postrun ingest - -o run/
+  postrun ingest r.json --format vllm_bench --label baseline")]
+pub struct IngestArgs {
+    /// Files or folders; `-` is standard input. Gzip and zstd are read as they are
+    #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<String>,
+    /// Folder to write; must not exist [default: <name of the first input>.postrun]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+    /// Name of the run
+    #[arg(long, value_name = "LABEL")]
+    pub label: Option<String>,
+    /// Read the input as this format instead of recognising it (see `postrun list formats`)
+    #[arg(long, alias = "input-format", value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Replace a dataset that is already there
+    #[arg(long)]
+    pub force: bool,
+    /// Fail if any record cannot be read
+    #[arg(long)]
+    pub strict: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// Text for a terminal
+    Table,
+    /// Schema postrun.report/1
+    Json,
+    /// For a pull request or a wiki
+    Markdown,
+    /// One row a figure
+    Csv,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun report result.json
+  postrun report a/result.json b/result.json --slo ttft=500ms,tpot=50ms
+  postrun report run/ --buckets 0,128,512,2k,8k --percentiles 50,75,99
+  postrun report result.json --window 30s..5m --format json
+  postrun report results/ -o report.md")]
+pub struct ReportArgs {
+    /// Recorded files, folders or datasets; `-` is standard input
+    #[arg(required = true, value_name = "RUN_OR_FILE", value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<String>,
+    /// Form of the report [default: by the ending of --output, else table]
+    #[arg(long, value_enum)]
+    pub format: Option<ReportFormat>,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Objectives for goodput: `ttft=500ms,tpot=50ms,e2e=10s`
+    #[arg(long, value_name = "LIST", value_parser = value::slo)]
+    pub slo: Option<SloArg>,
+    /// Lower edges of the prompt-length buckets in tokens: `0,128,512,2k,8k` (k is 1024) [default: automatic]
+    #[arg(long, value_name = "EDGES", value_parser = value::buckets)]
+    pub buckets: Option<BucketEdges>,
+    /// Percentiles to show: `50,90,99.9`
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::percentile)]
+    pub percentiles: Vec<f64>,
+    /// Only this part of the run, since the first send: `30s..5m`, `70s..`
+    #[arg(long, value_name = "FROM..TO", value_parser = value::window)]
+    pub window: Option<Window>,
+    /// Read raw files as this format instead of recognising it
+    #[arg(long, value_name = "FORMAT")]
+    pub input_format: Option<String>,
+    /// Fail if any record cannot be read
+    #[arg(long)]
+    pub strict: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  postrun inspect result.json")]
+pub struct InspectArgs {
+    /// A recorded file, a folder or a dataset; `-` is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub input: String,
+    /// Read a raw file as this format instead of recognising it
+    #[arg(long, value_name = "FORMAT")]
+    pub input_format: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ListWhat {
+    /// Formats that can be read
+    Formats,
+    /// Metrics that are computed
+    Metrics,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  postrun list metrics")]
+pub struct ListArgs {
+    /// What to list
+    #[arg(value_enum)]
+    pub what: ListWhat,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun explain ttft
+  postrun explain vllm_bench
+  postrun explain not_streamed")]
+pub struct ExplainArgs {
+    /// Id of a metric, a format or a data-quality entry
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  postrun completions bash > ~/.local/share/bash-completion/completions/postrun")]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}

@@ -1,0 +1,58 @@
+//! `postrun ingest INPUT... [-o DIR]`.
+
+use super::runs::say_left_alone;
+use crate::args::IngestArgs;
+use crate::exit::CliError;
+use crate::output::{print, say};
+use crate::progress::Progress;
+use postrun_ingest::{Input, Options, find_ingestor, ingest};
+use postrun_schema::{Dataset, Severity, Table};
+use std::path::PathBuf;
+
+pub fn run(args: IngestArgs) -> Result<(), CliError> {
+    let inputs: Vec<Input> = args.inputs.iter().map(|a| Input::from_arg(a)).collect();
+    let target = match args.output {
+        Some(dir) => dir,
+        None => default_target(&inputs)?,
+    };
+    let progress = Progress::start(&inputs);
+    let options = Options {
+        format: args.format.as_deref().map(find_ingestor).transpose()?,
+        label: args.label,
+        replace: args.force,
+        strict: args.strict,
+        progress: Some(progress.counter()),
+    };
+    let outcome = ingest(&inputs, &target, &options)?;
+    drop(progress);
+    say_left_alone(&outcome);
+    let mut text = String::new();
+    for dir in &outcome.datasets {
+        let dataset = Dataset::open(dir)?;
+        let (requests, chunks) = (dataset.rows(Table::Requests), dataset.rows(Table::Chunks));
+        let manifest = dataset.manifest();
+        text.push_str(&format!("{}: run {}, {requests} requests, {chunks} chunks\n", dir.display(), manifest.label));
+        for issue in manifest.issues.iter().filter(|i| i.severity != Severity::Info) {
+            say(&format!(
+                "{}: {} ({}×; {}: {})",
+                manifest.label,
+                issue.code.meaning(),
+                issue.count,
+                issue.at,
+                issue.example
+            ));
+        }
+    }
+    print(&text)
+}
+
+/// `result.json` becomes `result.postrun` in the current folder.
+fn default_target(inputs: &[Input]) -> Result<PathBuf, CliError> {
+    let name = inputs.first().and_then(|input| match input {
+        Input::Path(path) => path.file_name().map(|n| n.to_string_lossy().into_owned()),
+        Input::Stdin => None,
+    });
+    let name = name.ok_or_else(|| CliError::Argument("name the folder to write with -o DIR".to_string()))?;
+    let stem = name.split('.').next().filter(|s| !s.is_empty()).unwrap_or(&name);
+    Ok(PathBuf::from(format!("{stem}.postrun")))
+}

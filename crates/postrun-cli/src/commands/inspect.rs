@@ -1,0 +1,74 @@
+//! `postrun inspect FILE`: what is this, what can be known from it, and what cannot.
+
+use super::runs;
+use crate::args::InspectArgs;
+use crate::exit::CliError;
+use crate::output::print;
+use postrun_analysis::{METRICS, Options, RunAnalysis, analyse};
+use postrun_ingest::INGESTORS;
+use postrun_report::{bytes, seconds};
+use postrun_schema::{Dataset, Table};
+
+pub fn run(args: InspectArgs) -> Result<(), CliError> {
+    let opened = runs::open(std::slice::from_ref(&args.input), args.input_format.as_deref(), false)?;
+    let mut out = String::new();
+    match &opened.outcome {
+        Some(outcome) => {
+            for file in &outcome.used {
+                let title = INGESTORS.iter().find(|i| i.id == file.format).map_or("", |i| i.title);
+                let runs = if file.runs == 1 { "one run".to_string() } else { format!("{} runs", file.runs) };
+                out.push_str(&format!("{}: {title} ({}), {runs}\n", file.name, file.format));
+            }
+        }
+        None => out.push_str(&format!("{}: postrun dataset, {} run(s)\n", args.input, opened.datasets.len())),
+    }
+    for dataset in &opened.datasets {
+        dataset.verify()?;
+        describe(dataset, &analyse(dataset, &Options::default())?, &mut out);
+    }
+    print(&out)
+}
+
+fn describe(dataset: &Dataset, a: &RunAnalysis, out: &mut String) {
+    let m = dataset.manifest();
+    let mut line = |text: String| {
+        out.push_str(&text);
+        out.push('\n');
+    };
+    line(format!("\nrun {}", m.label));
+    line(format!("  written by    {}; {}", m.tool.name, m.tool.how_known));
+    if let Some(model) = &m.model {
+        line(format!("  model         {model}"));
+    }
+    let (r, rows) = (a.requests, dataset.rows(Table::Requests));
+    let records = match rows {
+        0 => "no per-request records, only the client's summary".to_string(),
+        n => format!("{n} per-request records, {} chunk times", dataset.rows(Table::Chunks)),
+    };
+    line(format!("  requests      {} ok, {} failed; {records}", r.ok, r.failed));
+    if let Some(s) = a.facts.duration_s {
+        line(format!("  duration      {}", seconds(s)));
+    }
+    for source in &m.sources {
+        line(format!("  file          {} ({}), sha256 {}", source.name, bytes(source.bytes), &source.sha256));
+    }
+    let known: Vec<&str> =
+        METRICS.iter().map(|metric| metric.id).filter(|id| a.metric(id).is_some() || a.value(id).is_some()).collect();
+    let known = if known.is_empty() { "nothing".to_string() } else { known.join(", ") };
+    line(format!("\n  can be known from it\n    {known}"));
+    if !a.unavailable.is_empty() {
+        line("\n  cannot be known, and what it would need".to_string());
+        for u in &a.unavailable {
+            line(format!("    {:<26} {}; needs {}", u.metric, u.missing, u.needed));
+        }
+    }
+    if !a.reported.is_empty() {
+        line(format!("\n  the client reported {} figures of its own", a.reported.len()));
+    }
+    if !m.not_recorded.is_empty() {
+        line(format!("\n  not recorded\n    {}", m.not_recorded.join(", ")));
+    }
+    for issue in &m.issues {
+        line(format!("\n  note: {} ({}×; {}: {})", issue.code.meaning(), issue.count, issue.at, issue.example));
+    }
+}

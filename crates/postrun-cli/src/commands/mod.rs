@@ -1,0 +1,9 @@
+//! One file a subcommand.
+
+pub mod completions;
+pub mod explain;
+pub mod ingest;
+pub mod inspect;
+pub mod list;
+pub mod report;
+mod runs;

@@ -1,0 +1,82 @@
+//! From what the user named to opened datasets: datasets as they are, raw files ingested on the fly.
+
+use crate::exit::CliError;
+use crate::output::say;
+use crate::progress::Progress;
+use postrun_ingest::{Input, Options, Outcome, find_ingestor, ingest};
+use postrun_schema::{Dataset, MANIFEST_FILE, find_datasets};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Opened runs, and the folder that holds those made on the fly. Dropping it removes them.
+pub struct Runs {
+    pub datasets: Vec<Dataset>,
+    /// What the ingest did, where there was one.
+    pub outcome: Option<Outcome>,
+    _scratch: Option<TempDir>,
+}
+
+/// Opens everything the user named.
+pub fn open(args: &[String], input_format: Option<&str>, strict: bool) -> Result<Runs, CliError> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    let mut raw: Vec<Input> = Vec::new();
+    let mut raw_at = 0;
+    for arg in args {
+        let input = Input::from_arg(arg);
+        let found = match &input {
+            Input::Path(path) if path.is_dir() => find_datasets(path)?,
+            Input::Path(path) if path.file_name().is_some_and(|n| n == MANIFEST_FILE) => {
+                vec![path.parent().unwrap_or(Path::new(".")).to_path_buf()]
+            }
+            _ => Vec::new(),
+        };
+        if found.is_empty() {
+            if raw.is_empty() {
+                raw_at = folders.len();
+            }
+            raw.push(input);
+        } else {
+            folders.extend(found);
+        }
+    }
+    let mut scratch = None;
+    let mut outcome = None;
+    if !raw.is_empty() {
+        let dir = scratch_dir()?;
+        let made = ingest_all(&raw, &dir.path().join("runs"), input_format, strict)?;
+        folders.splice(raw_at..raw_at, made.datasets.iter().cloned());
+        (scratch, outcome) = (Some(dir), Some(made));
+    }
+    let datasets = folders.iter().map(|f| Dataset::open(f)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Runs { datasets, outcome, _scratch: scratch })
+}
+
+fn scratch_dir() -> Result<TempDir, CliError> {
+    let made = tempfile::Builder::new().prefix("postrun-").tempdir();
+    made.map_err(|source| CliError::Write { file: std::env::temp_dir().display().to_string(), source })
+}
+
+fn ingest_all(raw: &[Input], target: &Path, format: Option<&str>, strict: bool) -> Result<Outcome, CliError> {
+    let progress = Progress::start(raw);
+    let options = Options {
+        format: format.map(find_ingestor).transpose()?,
+        strict,
+        progress: Some(progress.counter()),
+        ..Options::default()
+    };
+    let outcome = ingest(raw, target, &options)?;
+    drop(progress);
+    say_left_alone(&outcome);
+    Ok(outcome)
+}
+
+/// Names the files of a folder that were not read.
+pub fn say_left_alone(outcome: &Outcome) {
+    const NAMED: usize = 6;
+    for left in outcome.left_alone.iter().take(NAMED) {
+        say(&format!("left alone: {} ({})", left.name, left.why));
+    }
+    if outcome.left_alone.len() > NAMED {
+        say(&format!("left alone: {} more files", outcome.left_alone.len() - NAMED));
+    }
+}

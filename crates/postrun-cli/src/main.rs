@@ -1,0 +1,25 @@
+//! Parses arguments, calls the crates in order, maps errors to exit codes.
+
+mod args;
+mod commands;
+mod exit;
+mod output;
+mod progress;
+mod value;
+
+use args::{Cli, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Ingest(args) => commands::ingest::run(args),
+        Command::Report(args) => commands::report::run(args),
+        Command::Inspect(args) => commands::inspect::run(args),
+        Command::List(args) => commands::list::run(args),
+        Command::Explain(args) => commands::explain::run(args),
+        Command::Completions(args) => commands::completions::run(args),
+    };
+    exit::code(result)
+}

@@ -1,0 +1,46 @@
+//! Where results go: standard output, or a file written aside and renamed.
+
+use crate::exit::CliError;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+/// Columns when nobody says otherwise.
+const DEFAULT_WIDTH: u16 = 80;
+
+/// Prints to standard output.
+pub fn print(text: &str) -> Result<(), CliError> {
+    let failed = |source| CliError::Write { file: "standard output".to_string(), source };
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(failed)
+}
+
+/// Says something about the work on standard error.
+pub fn say(text: &str) {
+    // Nobody to tell if that fails.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Writes a file that is either complete or not there.
+pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
+    let failed = |source| CliError::Write { file: path.display().to_string(), source };
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let aside = path.with_file_name(format!(".{name}.partial-{}", std::process::id()));
+    let written = std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&aside);
+    }
+    written.map_err(failed)
+}
+
+/// Columns of the terminal; `COLUMNS` wins, a pipe gets 80.
+pub fn width() -> u16 {
+    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse::<u16>().ok()).filter(|c| *c >= 40);
+    let terminal = || std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten().map(|(w, _)| w.0);
+    asked.or_else(terminal).unwrap_or(DEFAULT_WIDTH)
+}
+
+/// Bold and colour only on a terminal, and never with NO_COLOR.
+pub fn styled() -> bool {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+    std::io::stdout().is_terminal() && !no_color
+}

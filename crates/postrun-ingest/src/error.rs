@@ -1,0 +1,100 @@
+//! What can go wrong when a recording is read.
+
+use postrun_schema::SchemaError;
+
+/// An error of the ingest layer. Messages read well after "could not ingest …".
+#[derive(Debug, thiserror::Error)]
+pub enum IngestError {
+    /// The operating system or the decompressor refused.
+    #[error("{file}: {source}")]
+    Io {
+        /// File.
+        file: String,
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// Nothing in it.
+    #[error("{file}: the file is empty")]
+    Empty {
+        /// File.
+        file: String,
+    },
+    /// No ingestor knows it.
+    #[error("{file}: no known format fits: {seen}; known formats: {known}; name one with --format if you are sure")]
+    Unrecognised {
+        /// File.
+        file: String,
+        /// What the first bytes look like.
+        seen: String,
+        /// Ids of all formats.
+        known: String,
+    },
+    /// Two ingestors claim it equally.
+    #[error(
+        "{file}: two formats fit equally well: {first} and {second}; choose with --format {first} or --format {second}"
+    )]
+    Ambiguous {
+        /// File.
+        file: String,
+        /// Id of one.
+        first: &'static str,
+        /// Id of the other.
+        second: &'static str,
+    },
+    /// `--format` names nothing.
+    #[error("format {name:?} is unknown; known formats: {known}")]
+    UnknownFormat {
+        /// What was asked for.
+        name: String,
+        /// Ids of all formats.
+        known: String,
+    },
+    /// A folder without a recording.
+    #[error("{folder}: no file in it is a recording that postrun knows ({looked_at} looked at{named})")]
+    NothingInFolder {
+        /// Folder.
+        folder: String,
+        /// How many files.
+        looked_at: usize,
+        /// Their names, shortened.
+        named: String,
+    },
+    /// Nothing usable in a file of a known format.
+    #[error("{file}: read as {format}, nothing usable in it: {problem}")]
+    NothingUsable {
+        /// File.
+        file: String,
+        /// Ingestor.
+        format: &'static str,
+        /// The first thing that went wrong, with its place.
+        problem: String,
+    },
+    /// Strict reading was asked for and a record was lost.
+    #[error("{file}: {count} record(s) could not be read ({example} at {at}), and --strict was given")]
+    Strict {
+        /// File.
+        file: String,
+        /// How many.
+        count: u64,
+        /// The first.
+        example: String,
+        /// Where.
+        at: String,
+    },
+    /// `--label` with more than one run.
+    #[error("--label names one run, but {runs} runs were found")]
+    LabelForMany {
+        /// How many.
+        runs: usize,
+    },
+    /// The dataset layer failed.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+}
+
+impl IngestError {
+    pub(crate) fn io(file: &str) -> impl Fn(std::io::Error) -> IngestError + use<> {
+        let file = file.to_string();
+        move |source| IngestError::Io { file: file.clone(), source }
+    }
+}

@@ -1,0 +1,179 @@
+//! SGLang `bench_serving` results: JSON lines, one line a run, with or without per-request arrays.
+//!
+//! # Which files
+//! What `python -m sglang.bench_serving --output-file` (newer: `sglang.benchmark.serving`) appends: one object a line,
+//! runs of a sweep and re-runs one below the other. Per-request arrays only with `--output-details`. Recognised by
+//! `random_range_ratio`, `total_output_tokens_retokenized`, or `dataset_name` beside `input_throughput`.
+//!
+//! # Versions seen
+//! Keys of 0.4.6 to 0.5.23. The file names no client version; `server_info.version` is the server's.
+//! An unbounded rate is a bare `Infinity`, which strict JSON parsers refuse.
+//!
+//! # How the figures are read
+//! - Backend `sglang` (native `/generate`): the client divided each gap by the tokens of its chunk and repeated it. The
+//!   list then has one entry a token; a stall is spread out and P99 ITL understated. Other backends: one gap a chunk.
+//! - The client's e2e (and so its TPOT) ends with the last line of the stream, usage or `[DONE]` included. The file holds
+//!   only chunk times, so postrun's e2e, first token plus gaps, is a little shorter. The parity list says so.
+//! - There is no count of failures: `errors` decides, or neither output nor first token.
+//! - Backend `trt` stores the requested output length: TPOT and token rates are withheld.
+//!
+//! # What is not recorded
+//! Send times and so concurrency over time, arrival rate and any join with server files; latencies per request; request
+//! ids; the model unless `server_info` has it. Without `--output-details` there are no requests at all.
+
+use crate::bench_arrays::{self, ArrayRun, Shape};
+use crate::bench_rows::{self, RowPolicy};
+use crate::error::IngestError;
+use crate::ingestor::{Head, Ingestor, Sniff};
+use crate::json::JsonReader;
+use crate::records::{self, RecordError};
+use crate::reported::{Named, named, row, split_stat};
+use crate::run_facts;
+use crate::sink::{FinishedRun, RunSink};
+use crate::source::Source;
+use postrun_schema::{Doc, IssueCode, ReportedRow, TokenSource, Tool};
+
+pub(super) static SGLANG_BENCH: Ingestor = Ingestor {
+    id: "sglang_bench",
+    title: "SGLang bench_serving result",
+    doc: Doc::from_source(include_str!("sglang_bench.rs")),
+    sniff,
+    ingest,
+};
+
+fn sniff(head: &Head) -> Sniff {
+    if head.has_any(&["random_range_ratio", "total_output_tokens_retokenized"])
+        || head.has_all(&["dataset_name", "input_throughput"])
+    {
+        Sniff::Strong
+    } else if head.has_any(&["ttfts", "itls"]) && !head.has_any(&["burstiness", "endpoint_type"]) {
+        Sniff::Weak
+    } else {
+        Sniff::No
+    }
+}
+
+static SHAPE: Shape = Shape {
+    durations: &["ttfts"],
+    points: &[],
+    counts: &["input_lens", "output_lens", "cached_tokens"],
+    // The native backend needs the output lengths to know what the first chunk carried.
+    stream_gaps: |scalars| run_facts::text(scalars, "backend").is_some_and(|b| b != NATIVE),
+};
+
+const NATIVE: &str = "sglang";
+
+fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
+    let file = source.name.clone();
+    let head = source.head.clone();
+    let mut text = source.take_reader();
+    let mut reader = JsonReader::new(&mut text);
+    let walked = records::walk(&file, &head, &mut reader, |reader| {
+        let mut writer = sink.writer().map_err(RecordError::Fatal)?;
+        let mut run = bench_arrays::read(reader, &file, &SHAPE, &mut writer)?;
+        if !run.scalars.contains_key("duration") && run.columns.len() == 0 {
+            return Err(RecordError::NotARun("an object with neither a duration nor per-request arrays".to_string()));
+        }
+        let backend = run_facts::text(&run.scalars, "backend").unwrap_or_default();
+        let policy = RowPolicy {
+            role_chunk_possible: false,
+            gaps_are_per_token: backend == NATIVE && run.columns.has_gaps,
+            output_is_requested: backend == "trt",
+            completed: run_facts::count(&run.scalars, "completed"),
+        };
+        let totals = bench_rows::write_rows(&mut run, &file, &policy, &mut writer)?;
+        if policy.output_is_requested {
+            run.issues.add_many(
+                IssueCode::OutputTokensRequested,
+                totals.requests,
+                || file.clone(),
+                || "backend trt stores the requested length".to_string(),
+            );
+        }
+        for figure in reported(&run) {
+            writer.push_reported(figure);
+        }
+        sink.commit(writer, finished(run, totals.requests, &policy)).map_err(RecordError::Fatal)
+    })?;
+    drop(reader);
+    sink.close(source, text, SGLANG_BENCH.id, walked)
+}
+
+fn finished(run: ArrayRun, requests: u64, policy: &RowPolicy) -> FinishedRun {
+    let mut manifest = run_facts::manifest(&run);
+    manifest.tool = Tool {
+        name: "sglang bench_serving".to_string(),
+        version: None,
+        how_known: "by its keys; the file names no client version".to_string(),
+    };
+    manifest.model = run_facts::text(&run.scalars, "server_info.model_path")
+        .or_else(|| run_facts::text(&run.scalars, "server_info.served_model_name"));
+    if let Some(version) = run_facts::text(&run.scalars, "server_info.version") {
+        manifest.server.insert("name".to_string(), "SGLang".to_string());
+        manifest.server.insert("version".to_string(), version);
+    }
+    manifest.output_tokens_source = match policy.output_is_requested {
+        true => TokenSource::Requested,
+        false => TokenSource::Server,
+    };
+    manifest.prompt_tokens_source = TokenSource::ClientTokenizer;
+    manifest.not_recorded = run_facts::absent_arrays(&run, &["input_lens", "output_lens", "ttfts", "itls"]);
+    let always = ["send times", "latencies per request", "request ids", "preemptions", "finish reasons"];
+    manifest.not_recorded.extend(always.map(String::from));
+    manifest.not_recorded.push("reasoning tokens, and so the time to the first answer token".to_string());
+    let fingerprint =
+        run_facts::fingerprint(&run.scalars, &["backend", "duration", "completed", "mean_e2e_latency_ms"]);
+    FinishedRun {
+        label: run_facts::text(&run.scalars, "tag").filter(|t| !t.is_empty()),
+        shape: run_facts::load_shape(&manifest.load, None),
+        manifest,
+        issues: run.issues,
+        requests,
+        fingerprint,
+    }
+}
+
+fn reported(run: &ArrayRun) -> Vec<ReportedRow> {
+    let mut out = Vec::new();
+    for (key, value) in &run.scalars {
+        if let Some((stat, stem)) = split_stat(key) {
+            if let Some(name) = latency_metric(stem) {
+                out.extend(row(key, &stat, value, &name));
+            }
+        } else if let Some(name) = figure(key) {
+            out.extend(row(key, "value", value, &name));
+        }
+    }
+    out
+}
+
+fn latency_metric(stem: &str) -> Option<Named> {
+    Some(match stem {
+        "ttft" => named("ttft_ms", "ms", "first_chunk"),
+        "tpot" => named("tpot_ms", "ms", "to_stream_end"),
+        "itl" => named("itl_ms", "ms", "chunk_gaps_or_retokenized"),
+        "e2e_latency" => named("e2e_ms", "ms", "to_stream_end"),
+        _ => return None,
+    })
+}
+
+fn figure(key: &str) -> Option<Named> {
+    Some(match key {
+        "duration" => named("duration_s", "s", "client_stopwatch"),
+        "completed" => named("requests_ok", "requests", "same"),
+        "total_input_tokens" => named("prompt_tokens", "tokens", "same"),
+        "total_output_tokens" => named("output_tokens", "tokens", "same"),
+        "total_output_tokens_retokenized" => named("output_tokens_retokenized", "tokens", "text_not_kept"),
+        "total_input_text_tokens" => named("prompt_text_tokens", "tokens", "not_from_requests"),
+        "total_input_vision_tokens" => named("prompt_vision_tokens", "tokens", "not_from_requests"),
+        "request_throughput" => named("requests_per_s", "req/s", "same"),
+        "input_throughput" => named("prompt_tokens_per_s", "tok/s", "same"),
+        "output_throughput" => named("output_tokens_per_s", "tok/s", "same"),
+        "total_throughput" => named("total_tokens_per_s", "tok/s", "same"),
+        "concurrency" => named("mean_concurrency", "requests", "to_stream_end"),
+        "max_output_tokens_per_s" => named("peak_chunks_per_s", "chunks/s", "same"),
+        "max_concurrent_requests" => named("peak_requests_in_1s", "requests", "same"),
+        "accept_length" => named("accept_length", "tokens", "not_from_requests"),
+        _ => return None,
+    })
+}

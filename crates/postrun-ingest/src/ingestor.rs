@@ -1,0 +1,95 @@
+//! What an ingestor is, and what it is given.
+
+use crate::error::IngestError;
+use crate::json::{JsonReader, Scalar};
+use crate::sink::RunSink;
+use crate::source::Source;
+use postrun_schema::Doc;
+use std::collections::BTreeSet;
+
+/// A reader of one tool's files.
+pub struct Ingestor {
+    /// Stable id, as in `--format vllm_bench`.
+    pub id: &'static str,
+    /// What a person calls it.
+    pub title: &'static str,
+    /// Its page: *Which files · Versions seen · What is not recorded*.
+    pub doc: Doc,
+    /// Judges name and first bytes; cannot fail.
+    pub sniff: fn(&Head) -> Sniff,
+    /// Reads the file into runs.
+    pub ingest: fn(&mut Source, &mut RunSink<'_>) -> Result<(), IngestError>,
+}
+
+/// How well a file fits a format. Two equal bests are an error that names both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sniff {
+    /// Does not fit.
+    No,
+    /// Could be.
+    Weak,
+    /// Keys that only this format has.
+    Strong,
+}
+
+/// What a sniffer sees.
+pub struct Head<'a> {
+    /// Base name of the file.
+    pub name: &'a str,
+    /// The first bytes.
+    pub bytes: &'a [u8],
+    /// Keys of the first JSON object, as far as the head reaches. Empty: no JSON object.
+    pub keys: BTreeSet<String>,
+}
+
+impl<'a> Head<'a> {
+    /// Looks at the first bytes of a file.
+    pub fn new(name: &'a str, bytes: &'a [u8]) -> Head<'a> {
+        Head { name, bytes, keys: first_object_keys(bytes) }
+    }
+
+    /// True if any of `keys` is there.
+    pub fn has_any(&self, keys: &[&str]) -> bool {
+        keys.iter().any(|k| self.keys.contains(*k))
+    }
+
+    /// True if all of `keys` are there.
+    pub fn has_all(&self, keys: &[&str]) -> bool {
+        keys.iter().all(|k| self.keys.contains(*k))
+    }
+
+    /// What the file looks like, for an error message.
+    pub fn looks_like(&self) -> String {
+        if !self.keys.is_empty() {
+            let shown: Vec<&str> = self.keys.iter().take(6).map(String::as_str).collect();
+            return format!("JSON with the keys {}{}", shown.join(", "), if self.keys.len() > 6 { " …" } else { "" });
+        }
+        let first = self.bytes.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
+        match self.bytes.get(first) {
+            None => "only white space".to_string(),
+            Some(b'{' | b'[') => "JSON without an object that has keys".to_string(),
+            Some(_) if std::str::from_utf8(&self.bytes[..self.bytes.len().min(512)]).is_ok() => {
+                let line = String::from_utf8_lossy(&self.bytes[first..]).lines().next().unwrap_or_default().to_string();
+                format!("text that starts with {:?}", crate::json::shorten(line, 40))
+            }
+            Some(_) => {
+                let hex: Vec<String> = self.bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();
+                format!("binary, first bytes {}", hex.join(" "))
+            }
+        }
+    }
+}
+
+fn first_object_keys(bytes: &[u8]) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    let mut reader = JsonReader::new(bytes);
+    if matches!(reader.peek(), Ok(Some(b'['))) {
+        reader.bump();
+    }
+    // The head usually ends inside the object: the keys up to there are what counts.
+    let _ = reader.object(|reader, key| {
+        keys.insert(key.to_string());
+        reader.scalar(0).map(|_: Scalar| ())
+    });
+    keys
+}

@@ -1,0 +1,625 @@
+//! A streaming JSON reader for result files: one pass, fixed memory, tolerant where benchmark clients are.
+//!
+//! A detailed result is one object of gigabytes on one line. General parsers need it in memory or refuse what Python
+//! writes into it (`NaN`, `Infinity`, several objects without a separator), and turn every time into a float.
+//! This reader pulls values on demand, knows the byte offset of everything, and turns seconds straight into integer
+//! nanoseconds. Strings longer than a limit are cut, nesting is skipped without recursion.
+
+use std::io::Read;
+
+const BUFFER_BYTES: usize = 1 << 18;
+/// The longest bare word or number: beyond it the text is no JSON.
+const TOKEN_BYTES: usize = 4096;
+/// Nesting beyond this is refused.
+const MAX_DEPTH: usize = 1 << 20;
+const KEPT_KEY_BYTES: usize = 256;
+
+/// Why reading stopped.
+#[derive(Debug)]
+pub(crate) enum JsonError {
+    /// The reader below failed.
+    Io(std::io::Error),
+    /// The text ends inside a value.
+    Cut { at: u64 },
+    /// The text is not what it should be at this place.
+    Unexpected { at: u64, expected: &'static str, found: String },
+}
+
+impl From<std::io::Error> for JsonError {
+    fn from(e: std::io::Error) -> Self {
+        JsonError::Io(e)
+    }
+}
+
+impl std::fmt::Display for JsonError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            JsonError::Io(e) => write!(f, "{e}"),
+            JsonError::Cut { at } => write!(f, "byte {at}: the file ends inside a record"),
+            JsonError::Unexpected { at, expected, found } => write!(f, "byte {at}: expected {expected}, found {found}"),
+        }
+    }
+}
+
+pub(crate) type Result<T> = std::result::Result<T, JsonError>;
+
+/// A number of seconds, as integer nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seconds {
+    Ns(i64),
+    Null,
+    NonFinite,
+    TooLarge,
+    NotANumber,
+}
+
+/// Any value; nested ones are skipped.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Scalar {
+    Null,
+    Bool(bool),
+    Number(f64),
+    Text(String),
+    Nested,
+}
+
+pub(crate) struct JsonReader<R> {
+    src: R,
+    buf: Vec<u8>,
+    pos: usize,
+    len: usize,
+    base: u64,
+    eof: bool,
+    lines: u64,
+    /// While set, a line break is no white space: a record that spans one is torn.
+    pub(crate) newline_ends_record: bool,
+    /// Strings with bytes that are not UTF-8.
+    pub(crate) not_utf8: u64,
+}
+
+impl<R: Read> JsonReader<R> {
+    pub(crate) fn new(src: R) -> Self {
+        JsonReader {
+            src,
+            buf: vec![0; BUFFER_BYTES],
+            pos: 0,
+            len: 0,
+            base: 0,
+            eof: false,
+            lines: 0,
+            newline_ends_record: false,
+            not_utf8: 0,
+        }
+    }
+
+    /// Offset of the next byte in the (decompressed) text.
+    pub(crate) fn offset(&self) -> u64 {
+        self.base + self.pos as u64
+    }
+
+    /// Line breaks skipped between records so far.
+    pub(crate) fn line(&self) -> u64 {
+        self.lines + 1
+    }
+
+    /// Moves what is left to the front and reads more. False at the end of the text.
+    fn fill(&mut self) -> Result<bool> {
+        if self.eof {
+            return Ok(false);
+        }
+        self.buf.copy_within(self.pos..self.len, 0);
+        self.base += self.pos as u64;
+        self.len -= self.pos;
+        self.pos = 0;
+        if self.len == self.buf.len() {
+            self.buf.resize(self.buf.len() * 2, 0);
+        }
+        loop {
+            match self.src.read(&mut self.buf[self.len..]) {
+                Ok(0) => {
+                    self.eof = true;
+                    return Ok(false);
+                }
+                Ok(n) => {
+                    self.len += n;
+                    return Ok(true);
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+    }
+
+    /// Makes `n` bytes available unless the text ends before.
+    fn ensure(&mut self, n: usize) -> Result<()> {
+        while self.len - self.pos < n && self.fill()? {}
+        Ok(())
+    }
+
+    fn byte(&mut self) -> Result<Option<u8>> {
+        if self.pos == self.len && !self.fill()? {
+            return Ok(None);
+        }
+        Ok(Some(self.buf[self.pos]))
+    }
+
+    /// The next byte that is not white space, not consumed.
+    pub(crate) fn peek(&mut self) -> Result<Option<u8>> {
+        loop {
+            match self.byte()? {
+                Some(b'\n') if !self.newline_ends_record => {
+                    self.lines += 1;
+                    self.pos += 1;
+                }
+                Some(b' ' | b'\t' | b'\r') => self.pos += 1,
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// Consumes the byte that `peek` returned.
+    pub(crate) fn bump(&mut self) {
+        self.pos += 1;
+    }
+
+    fn unexpected<T>(&mut self, expected: &'static str) -> Result<T> {
+        let at = self.offset();
+        match self.byte()? {
+            None => Err(JsonError::Cut { at }),
+            Some(b'\n') => Err(JsonError::Unexpected { at, expected, found: "the end of the line".to_string() }),
+            Some(_) => {
+                self.ensure(16)?;
+                let shown = &self.buf[self.pos..self.len.min(self.pos + 16)];
+                let found = format!("{:?}", String::from_utf8_lossy(shown));
+                Err(JsonError::Unexpected { at, expected, found })
+            }
+        }
+    }
+
+    fn expect(&mut self, byte: u8, expected: &'static str) -> Result<()> {
+        match self.peek()? {
+            Some(b) if b == byte => {
+                self.pos += 1;
+                Ok(())
+            }
+            _ => self.unexpected(expected),
+        }
+    }
+
+    /// Goes to the byte after the next line break. False at the end of the text.
+    pub(crate) fn skip_line(&mut self) -> Result<bool> {
+        loop {
+            match memchr::memchr(b'\n', &self.buf[self.pos..self.len]) {
+                Some(i) => {
+                    self.pos += i + 1;
+                    self.lines += 1;
+                    return Ok(true);
+                }
+                None => {
+                    self.pos = self.len;
+                    if !self.fill()? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads an object; `member` is called with each key and must consume its value.
+    pub(crate) fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
+        self.expect(b'{', "an object")?;
+        if self.peek()? == Some(b'}') {
+            self.pos += 1;
+            return Ok(());
+        }
+        loop {
+            if self.peek()? != Some(b'"') {
+                return self.unexpected("a key in double quotes");
+            }
+            let key = self.string(KEPT_KEY_BYTES)?;
+            self.expect(b':', "':' after a key")?;
+            member(self, &key)?;
+            match self.peek()? {
+                Some(b',') => self.pos += 1,
+                Some(b'}') => {
+                    self.pos += 1;
+                    return Ok(());
+                }
+                _ => return self.unexpected("',' or '}' in an object"),
+            }
+        }
+    }
+
+    /// Reads an array; `element` is called for each element and must consume it. False: the value is no array
+    /// (it was skipped).
+    pub(crate) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Result<()>) -> Result<bool> {
+        if self.peek()? != Some(b'[') {
+            self.skip_value()?;
+            return Ok(false);
+        }
+        self.pos += 1;
+        if self.peek()? == Some(b']') {
+            self.pos += 1;
+            return Ok(true);
+        }
+        loop {
+            element(self)?;
+            match self.peek()? {
+                Some(b',') => self.pos += 1,
+                Some(b']') => {
+                    self.pos += 1;
+                    return Ok(true);
+                }
+                _ => return self.unexpected("',' or ']' in an array"),
+            }
+        }
+    }
+
+    /// Reads any value; objects and arrays are skipped, strings cut at `keep` bytes.
+    pub(crate) fn scalar(&mut self, keep: usize) -> Result<Scalar> {
+        match self.peek()? {
+            Some(b'"') => Ok(Scalar::Text(self.string(keep)?)),
+            Some(b'{' | b'[') => {
+                self.skip_value()?;
+                Ok(Scalar::Nested)
+            }
+            _ => {
+                let at = self.offset();
+                let token = self.bare_token()?;
+                let value = match token {
+                    b"null" => Some(Scalar::Null),
+                    b"true" => Some(Scalar::Bool(true)),
+                    b"false" => Some(Scalar::Bool(false)),
+                    _ => number(token).map(Scalar::Number),
+                };
+                value.ok_or_else(|| JsonError::Unexpected { at, expected: "a value", found: shown(token) })
+            }
+        }
+    }
+
+    /// Reads a number of seconds. Text, booleans and nested values are consumed and reported as `NotANumber`;
+    /// `"inf"` and `"nan"` in quotes as `NonFinite`.
+    pub(crate) fn seconds(&mut self) -> Result<Seconds> {
+        self.ensure(40)?;
+        if let Some((ns, used)) = fast_seconds(&self.buf[self.pos..self.len]) {
+            self.pos += used;
+            return Ok(Seconds::Ns(ns));
+        }
+        Ok(match self.scalar(32)? {
+            Scalar::Number(v) if !v.is_finite() => Seconds::NonFinite,
+            Scalar::Number(v) => match (v * 1e9).round() {
+                ns if ns.abs() < 9.2e18 => Seconds::Ns(ns as i64),
+                _ => Seconds::TooLarge,
+            },
+            Scalar::Null => Seconds::Null,
+            Scalar::Text(text) => match number(text.as_bytes()) {
+                Some(v) if !v.is_finite() => Seconds::NonFinite,
+                _ => Seconds::NotANumber,
+            },
+            Scalar::Bool(_) | Scalar::Nested => Seconds::NotANumber,
+        })
+    }
+
+    /// Skips one value of any kind.
+    pub(crate) fn skip_value(&mut self) -> Result<()> {
+        let mut open: Vec<u8> = Vec::new();
+        loop {
+            match self.peek()? {
+                Some(b'"') => self.skip_string()?,
+                Some(b @ (b'{' | b'[')) => {
+                    if open.len() >= MAX_DEPTH {
+                        return self.unexpected("less nesting");
+                    }
+                    self.pos += 1;
+                    open.push(b + 2); // '{' + 2 == '}', '[' + 2 == ']'
+                    continue;
+                }
+                Some(b) if open.last() == Some(&b) => {
+                    self.pos += 1;
+                    open.pop();
+                }
+                Some(b',' | b':') if !open.is_empty() => {
+                    self.pos += 1;
+                    continue;
+                }
+                Some(b'}' | b']' | b',' | b':' | b'\n') | None => return self.unexpected("a value"),
+                Some(_) => {
+                    let at = self.offset();
+                    let token = self.bare_token()?;
+                    if !matches!(token, b"null" | b"true" | b"false") && number(token).is_none() {
+                        return Err(JsonError::Unexpected { at, expected: "a value", found: shown(token) });
+                    }
+                }
+            }
+            if open.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A number or a bare word; not empty.
+    fn bare_token(&mut self) -> Result<&[u8]> {
+        let mut n = 0;
+        loop {
+            while self.pos + n < self.len && is_token_byte(self.buf[self.pos + n]) {
+                n += 1;
+            }
+            if self.pos + n < self.len || n > TOKEN_BYTES || !self.fill()? {
+                break;
+            }
+        }
+        if n == 0 {
+            return self.unexpected("a value");
+        }
+        if n > TOKEN_BYTES {
+            return self.unexpected("a number or word of at most 4096 bytes");
+        }
+        if self.pos + n == self.len && self.eof {
+            // A number at the very end of the text may have lost digits, and no record ends with one.
+            self.pos += n;
+            return Err(JsonError::Cut { at: self.offset() });
+        }
+        let start = self.pos;
+        self.pos += n;
+        Ok(&self.buf[start..start + n])
+    }
+
+    fn skip_string(&mut self) -> Result<()> {
+        self.pos += 1;
+        loop {
+            match memchr::memchr3(b'"', b'\\', b'\n', &self.buf[self.pos..self.len]) {
+                Some(i) => {
+                    self.pos += i;
+                    match self.buf[self.pos] {
+                        b'"' => {
+                            self.pos += 1;
+                            return Ok(());
+                        }
+                        b'\\' => {
+                            self.ensure(2)?;
+                            if self.len - self.pos < 2 {
+                                return Err(JsonError::Cut { at: self.base + self.len as u64 });
+                            }
+                            self.pos += 2;
+                        }
+                        _ if self.newline_ends_record => return self.unexpected("the end of a string"),
+                        _ => self.pos += 1,
+                    }
+                }
+                None => {
+                    self.pos = self.len;
+                    if !self.fill()? {
+                        return Err(JsonError::Cut { at: self.offset() });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads a string whose opening quote is next, keeping at most `keep` bytes of it (whole characters).
+    pub(crate) fn string(&mut self, keep: usize) -> Result<String> {
+        self.expect(b'"', "a string")?;
+        let mut out: Vec<u8> = Vec::new();
+        loop {
+            match self.byte()? {
+                None => return Err(JsonError::Cut { at: self.offset() }),
+                Some(b'"') => {
+                    self.pos += 1;
+                    break;
+                }
+                Some(b'\n') if self.newline_ends_record => return self.unexpected("the end of a string"),
+                Some(b'\\') => self.escape(&mut out)?,
+                Some(_) => {
+                    let rest = &self.buf[self.pos..self.len];
+                    let n = memchr::memchr3(b'"', b'\\', b'\n', rest).unwrap_or(rest.len()).max(1);
+                    if out.len() < keep {
+                        out.extend_from_slice(&rest[..n.min(keep + 4)]);
+                    }
+                    self.pos += n;
+                }
+            }
+        }
+        let text = match String::from_utf8(out) {
+            Ok(text) => text,
+            Err(e) => {
+                // A cut in the middle of a character is ours, anything earlier is the file's.
+                let cut_by_us = e.as_bytes().len() >= keep && e.utf8_error().error_len().is_none();
+                self.not_utf8 += u64::from(!cut_by_us);
+                String::from_utf8_lossy(e.as_bytes()).into_owned()
+            }
+        };
+        Ok(shorten(text, keep))
+    }
+
+    fn escape(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        self.ensure(12)?;
+        let rest = &self.buf[self.pos..self.len];
+        let Some(&kind) = rest.get(1) else { return Err(JsonError::Cut { at: self.base + self.len as u64 }) };
+        let hex = |from: usize| {
+            let digits = rest.get(from..from + 4)?;
+            u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+        };
+        let mut used = 2;
+        let c = match kind {
+            b'"' | b'\\' | b'/' => kind as char,
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'u' => {
+                let Some(high) = hex(2) else { return self.unexpected("four hex digits after \\u") };
+                used = 6;
+                let low = match (0xD800..0xDC00).contains(&high) && rest.get(6..8) == Some(b"\\u") {
+                    true => hex(8).filter(|low| (0xDC00..0xE000).contains(low)),
+                    false => None,
+                };
+                let code = match low {
+                    Some(low) => {
+                        used = 12;
+                        0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+                    }
+                    None => high,
+                };
+                char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+            }
+            _ => return self.unexpected("an escape that JSON knows"),
+        };
+        out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        self.pos += used;
+        Ok(())
+    }
+}
+
+fn is_token_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.' | b'_')
+}
+
+fn shown(token: &[u8]) -> String {
+    format!("{:?}", String::from_utf8_lossy(&token[..token.len().min(32)]))
+}
+
+/// A JSON number, or one of the words that languages write for non-finite ones.
+pub(crate) fn number(token: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(token).ok()?;
+    match text {
+        "NaN" | "nan" | "-nan" | "-NaN" | "+nan" => Some(f64::NAN),
+        "Infinity" | "inf" | "Inf" | "+inf" | "+Infinity" => Some(f64::INFINITY),
+        "-Infinity" | "-inf" | "-Inf" => Some(f64::NEG_INFINITY),
+        _ if text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().all(is_number_byte) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+fn is_number_byte(b: u8) -> bool {
+    b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E')
+}
+
+/// `text` cut to at most `keep` bytes at a character boundary.
+pub(crate) fn shorten(mut text: String, keep: usize) -> String {
+    if text.len() > keep {
+        let mut end = keep;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+    }
+    text
+}
+
+/// Plain decimal seconds at the start of `s` as nanoseconds (rounded to nearest), with the bytes used.
+/// `None` for anything else: exponents, words, more than 9 whole digits, or a number that touches the end of `s`.
+#[inline]
+fn fast_seconds(s: &[u8]) -> Option<(i64, usize)> {
+    let mut i = 0;
+    let negative = s.first() == Some(&b'-');
+    i += usize::from(negative);
+    let start = i;
+    let mut whole: i64 = 0;
+    while let Some(d) = s.get(i).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
+        whole = whole * 10 + i64::from(d);
+        i += 1;
+        if i - start > 9 {
+            return None;
+        }
+    }
+    if i == start {
+        return None;
+    }
+    let mut ns = whole * 1_000_000_000;
+    if s.get(i) == Some(&b'.') {
+        i += 1;
+        let first = i;
+        let mut unit: i64 = 1_000_000_000;
+        while let Some(d) = s.get(i).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
+            if unit > 1 {
+                unit /= 10;
+                ns += i64::from(d) * unit;
+            } else if unit == 1 {
+                unit = 0;
+                ns += i64::from(d >= 5);
+            }
+            i += 1;
+        }
+        if i == first {
+            return None;
+        }
+    }
+    match s.get(i) {
+        Some(b',' | b']' | b'}' | b' ' | b'\n' | b'\r' | b'\t') => Some((if negative { -ns } else { ns }, i)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(text: &str) -> Seconds {
+        let mut reader = JsonReader::new(text.as_bytes());
+        reader.seconds().unwrap()
+    }
+
+    #[test]
+    fn seconds_become_the_nearest_nanosecond() {
+        assert_eq!(seconds("0.1,"), Seconds::Ns(100_000_000));
+        assert_eq!(seconds("0.0057377590001124,"), Seconds::Ns(5_737_759));
+        assert_eq!(seconds("0.0057377595,"), Seconds::Ns(5_737_760));
+        assert_eq!(seconds("6.579000000783708e-06 "), Seconds::Ns(6_579));
+        assert_eq!(seconds("353399.73]"), Seconds::Ns(353_399_730_000_000));
+        assert_eq!(seconds("1764481545.25]"), Seconds::Ns(1_764_481_545_250_000_000));
+        assert_eq!(seconds("-0.5]"), Seconds::Ns(-500_000_000));
+        assert_eq!(seconds("1e300]"), Seconds::TooLarge);
+        for text in ["NaN,", "-nan,", "nan]", "Infinity,", "-Infinity,", "inf,", "\"inf\","] {
+            assert_eq!(seconds(text), Seconds::NonFinite, "{text}");
+        }
+        assert_eq!(seconds("null,"), Seconds::Null);
+        assert_eq!(seconds("\"soon\","), Seconds::NotANumber);
+        assert_eq!(seconds("[1],"), Seconds::NotANumber);
+    }
+
+    #[test]
+    fn a_number_at_the_end_of_the_text_is_cut() {
+        let mut reader = JsonReader::new("[0.1".as_bytes());
+        assert!(matches!(reader.array(|r| r.seconds().map(drop)), Err(JsonError::Cut { at: 4 })));
+    }
+
+    #[test]
+    fn nesting_is_skipped_without_recursion() {
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        let mut reader = JsonReader::new(deep.as_bytes());
+        reader.skip_value().unwrap();
+        assert_eq!(reader.peek().unwrap(), None);
+        let mut reader = JsonReader::new("[}".as_bytes());
+        assert!(reader.skip_value().is_err());
+    }
+
+    #[test]
+    fn strings_are_cut_at_whole_characters() {
+        let mut reader = JsonReader::new("\"a\\u00e9\\n\\ud83d\\ude00é\"".as_bytes());
+        assert_eq!(reader.string(100).unwrap(), "aé\n😀é");
+        let long = format!("\"{}\"", "é".repeat(1_000_000));
+        let mut reader = JsonReader::new(long.as_bytes());
+        assert_eq!(reader.string(5).unwrap(), "éé");
+        assert_eq!(reader.not_utf8, 0);
+        let mut reader = JsonReader::new(&b"\"a\xff\""[..]);
+        assert_eq!(reader.string(100).unwrap(), "a\u{fffd}");
+        assert_eq!(reader.not_utf8, 1);
+    }
+
+    #[test]
+    fn a_torn_line_does_not_swallow_the_next() {
+        let mut reader = JsonReader::new("{\"a\":[1,2\n{\"b\":3}\n".as_bytes());
+        reader.newline_ends_record = true;
+        assert!(reader.object(|r, _| r.skip_value()).is_err());
+        assert!(reader.skip_line().unwrap());
+        let mut keys = Vec::new();
+        reader
+            .object(|r, k| {
+                keys.push(k.to_string());
+                r.skip_value()
+            })
+            .unwrap();
+        assert_eq!(keys, ["b"]);
+    }
+}

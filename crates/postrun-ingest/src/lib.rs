@@ -1,0 +1,28 @@
+//! Recognises the files of one tool and writes their facts into a dataset, counting what it could not read.
+//!
+//! Entry points: [`ingest`] for files, folders and standard input, [`INGESTORS`] for what is known. Nothing here
+//! computes a metric. Oddities of a format end in its file under `formats/`; the rest of the house never hears of them.
+
+mod bench_arrays;
+mod bench_rows;
+mod detect;
+mod error;
+mod folder;
+mod formats;
+mod ingestor;
+mod json;
+mod records;
+mod reported;
+mod run_facts;
+mod session;
+mod sink;
+mod source;
+mod spool;
+
+pub use detect::{find_ingestor, recognise};
+pub use error::IngestError;
+pub use formats::INGESTORS;
+pub use ingestor::{Head, Ingestor, Sniff};
+pub use session::{LeftAlone, Options, Outcome, UsedFile, ingest};
+pub use sink::RunSink;
+pub use source::{HEAD_BYTES, Input, Source};

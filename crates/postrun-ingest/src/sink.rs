@@ -1,0 +1,153 @@
+//! Where ingestors put finished runs: labels, duplicates and sources are settled here, the same for every format.
+
+use crate::error::IngestError;
+use crate::json::shorten;
+use crate::records::Walked;
+use crate::source::Source;
+use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, PendingRun, SourceFile, Staging};
+use std::collections::BTreeSet;
+
+/// A run that is complete but not published.
+pub(crate) struct Collected {
+    pub run: PendingRun,
+    pub issues: Issues,
+    /// Name wanted for it; the user's `--label` and clashes can change it.
+    pub label: String,
+    /// What tells this run from the others of its file, `c64` or `r4`.
+    pub shape: String,
+    pub requests: u64,
+    pub file: usize,
+    /// Equal fingerprints are the same run read twice.
+    pub fingerprint: Option<String>,
+}
+
+/// What an ingestor knows of a run when it is done.
+pub(crate) struct FinishedRun {
+    /// Everything but tables, sources and issues.
+    pub manifest: Manifest,
+    pub issues: Issues,
+    pub requests: u64,
+    /// The client's own name for the run.
+    pub label: Option<String>,
+    pub shape: String,
+    pub fingerprint: Option<String>,
+}
+
+/// Collects the runs of one file.
+pub struct RunSink<'a> {
+    pub(crate) staging: &'a mut Staging,
+    pub(crate) collected: &'a mut Vec<Collected>,
+    pub(crate) file: usize,
+    pub(crate) default_label: String,
+    pub(crate) started: usize,
+}
+
+impl RunSink<'_> {
+    pub(crate) fn writer(&mut self) -> Result<DatasetWriter, IngestError> {
+        Ok(self.staging.writer()?)
+    }
+
+    /// Takes a finished run.
+    pub(crate) fn commit(&mut self, writer: DatasetWriter, finished: FinishedRun) -> Result<(), IngestError> {
+        let run = writer.finish(finished.manifest)?;
+        self.collected.push(Collected {
+            run,
+            issues: finished.issues,
+            label: sanitize(finished.label.as_deref().unwrap_or(&self.default_label)),
+            shape: sanitize(&finished.shape),
+            requests: finished.requests,
+            file: self.file,
+            fingerprint: finished.fingerprint,
+        });
+        Ok(())
+    }
+
+    /// Completes the runs of this file once it was read to its end.
+    pub(crate) fn close(
+        &mut self,
+        source: &Source,
+        rest: impl std::io::Read,
+        format: &'static str,
+        walked: Walked,
+    ) -> Result<(), IngestError> {
+        if self.collected.len() == self.started {
+            let problem = walked.first_problem.unwrap_or_else(|| "no run in it".to_string());
+            return Err(IngestError::NothingUsable { file: source.name.clone(), format, problem });
+        }
+        let (bytes, sha256) = source.size_and_hash(rest)?;
+        let several = self.collected.len() - self.started > 1;
+        for (position, item) in self.collected[self.started..].iter_mut().enumerate() {
+            item.issues.extend(walked.issues.clone());
+            if several && !item.shape.is_empty() {
+                item.label = format!("{}-{}", item.label, item.shape);
+            }
+            item.run.manifest.sources.push(SourceFile {
+                name: source.base_name.clone(),
+                bytes,
+                sha256: sha256.clone(),
+                format: format.to_string(),
+                run_in_file: position as u32,
+                records: item.requests,
+                skipped: walked.skipped,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Leaves out runs that were read twice, gives every run a label of its own, and closes the manifests.
+pub(crate) fn settle(staging: &Staging, collected: Vec<Collected>, files: &[String]) -> Result<Settled, IngestError> {
+    let mut kept: Vec<Collected> = Vec::new();
+    let mut duplicates = Vec::new();
+    for item in collected {
+        let same = |other: &Collected| item.fingerprint.is_some() && other.fingerprint == item.fingerprint;
+        let twin = kept.iter_mut().find(|other| other.file != item.file && same(other));
+        match twin {
+            Some(twin) => {
+                // The reading with per-request rows is the one to keep.
+                let (stays, goes) = match item.requests > twin.requests {
+                    true => {
+                        let old = std::mem::replace(twin, item);
+                        (twin, old)
+                    }
+                    false => (twin, item),
+                };
+                let other = files.get(goes.file).cloned().unwrap_or_default();
+                stays.issues.add(IssueCode::DuplicateRun, || other.clone(), || "same run, read before".to_string());
+                duplicates.push(other);
+                staging.discard(goes.run)?;
+            }
+            None => kept.push(item),
+        }
+    }
+    let mut taken = BTreeSet::new();
+    let mut runs = Vec::new();
+    for mut item in kept {
+        let mut label = item.label.clone();
+        let mut n = 2;
+        while !taken.insert(label.to_lowercase()) {
+            label = format!("{}-{n}", item.label);
+            n += 1;
+        }
+        item.run.manifest.label = label;
+        item.run.manifest.issues = item.issues.into_sorted(item.requests);
+        runs.push(item.run);
+    }
+    Ok(Settled { runs, duplicates })
+}
+
+/// The runs to publish.
+pub(crate) struct Settled {
+    pub runs: Vec<PendingRun>,
+    /// Files that held a run already read from another file.
+    pub duplicates: Vec<String>,
+}
+
+/// A label that is a good folder name everywhere: at most 100 bytes of letters, digits and `._=-+,@`.
+pub(crate) fn sanitize(label: &str) -> String {
+    let cleaned: String =
+        label.chars().map(|c| if c.is_alphanumeric() || "._=-+,@".contains(c) { c } else { '_' }).collect();
+    // No hidden folders, no command-line flags, no spreadsheet formulas.
+    let cleaned = shorten(cleaned.trim_start_matches(['.', '=', '-', '+', '@']).trim_end_matches('.').to_string(), 100);
+    if cleaned.is_empty() { "run".to_string() } else { cleaned }
+}

@@ -1,0 +1,19 @@
+//! Draws tables, Markdown, CSV and JSON from finished values.
+//!
+//! Decides nothing and computes nothing: it takes [`postrun_analysis::RunAnalysis`] values, turns nanoseconds into
+//! units that people read, and writes text. The same input gives the same bytes.
+
+mod csv;
+mod json;
+mod markdown;
+mod quantity;
+mod section;
+mod sections;
+mod spark;
+mod terminal;
+
+pub use csv::to_csv;
+pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
+pub use markdown::to_markdown;
+pub use quantity::{bytes, seconds};
+pub use terminal::{Look, to_table};

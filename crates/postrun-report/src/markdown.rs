@@ -1,0 +1,69 @@
+//! The report as Markdown that code-hosting sites render.
+
+use crate::section::{Grid, Section};
+use crate::sections::{self, Detail};
+use postrun_analysis::RunAnalysis;
+
+/// The report of `runs`.
+pub fn to_markdown(runs: &[RunAnalysis]) -> String {
+    let mut out = String::from("# postrun report\n");
+    if runs.len() > 1 {
+        render(&sections::overview(runs), 2, &mut out);
+    }
+    for run in runs {
+        for (i, section) in sections::of_run(run, Detail { wide: true }).iter().enumerate() {
+            render(section, if i == 0 { 2 } else { 3 }, &mut out);
+        }
+    }
+    out
+}
+
+fn render(section: &Section, level: usize, out: &mut String) {
+    out.push_str(&format!("\n{} {}\n\n", "#".repeat(level), escape(&section.title)));
+    for line in &section.lines {
+        out.push_str(&format!("- {}\n", escape(line)));
+    }
+    if let Some(grid) = &section.table {
+        if !section.lines.is_empty() {
+            out.push('\n');
+        }
+        table(grid, out);
+    }
+    if !section.notes.is_empty() {
+        out.push('\n');
+    }
+    for note in &section.notes {
+        out.push_str(&format!("{}\n\n", escape(note)));
+    }
+    while out.ends_with("\n\n") {
+        out.pop();
+    }
+}
+
+fn table(grid: &Grid, out: &mut String) {
+    let row =
+        |cells: &[String]| format!("| {} |\n", cells.iter().map(|c| escape(c.trim())).collect::<Vec<_>>().join(" | "));
+    out.push_str(&row(&grid.header));
+    let rule = |i| if grid.text_columns.contains(&i) { "---" } else { "---:" };
+    out.push_str(&format!("|{}|\n", (0..grid.header.len()).map(rule).collect::<Vec<_>>().join("|")));
+    for cells in &grid.rows {
+        out.push_str(&row(cells));
+    }
+}
+
+/// Recorded text (labels, models, error messages) must not become markup.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '`' | '[' | ']' | '<' | '>' | '\\' | '#' | '~' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '\n' | '\r' => out.push(' '),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}

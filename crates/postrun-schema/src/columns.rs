@@ -1,0 +1,133 @@
+//! Rows to Arrow record batches.
+
+use crate::row::RequestRow;
+use crate::table::Table;
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt16Array, UInt32Array,
+};
+use arrow_schema::ArrowError;
+use std::sync::Arc;
+
+/// A row of the `reported` table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportedRow {
+    /// postrun's metric id, or the tool's key where postrun has no such metric.
+    pub metric: String,
+    /// `value`, `mean`, `std`, `p50` …
+    pub stat: String,
+    /// `None`: stored, but not a finite number.
+    pub value: Option<f64>,
+    /// Unit of `value`: `ms`, `s`, `req/s`, `tok/s`, `tokens`, `requests` …
+    pub unit: &'static str,
+    /// Id of the definition the tool used.
+    pub convention: &'static str,
+    /// The tool's own name of the figure.
+    pub key: String,
+}
+
+/// Rows of the `chunks` table that wait for their batch.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkBuffer {
+    pub(crate) request: Vec<u32>,
+    pub(crate) index: Vec<u32>,
+    pub(crate) at_ns: Vec<i64>,
+    pub(crate) tokens: Vec<Option<u16>>,
+    pub(crate) any_tokens: bool,
+}
+
+impl ChunkBuffer {
+    pub(crate) fn len(&self) -> usize {
+        self.at_ns.len()
+    }
+
+    pub(crate) fn take_batch(&mut self) -> Result<RecordBatch, ArrowError> {
+        let n = self.len();
+        let tokens = match self.any_tokens {
+            true => UInt16Array::from(std::mem::take(&mut self.tokens)),
+            false => {
+                self.tokens.clear();
+                UInt16Array::new_null(n)
+            }
+        };
+        self.any_tokens = false;
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(UInt32Array::from(std::mem::take(&mut self.request))),
+            Arc::new(UInt32Array::from(std::mem::take(&mut self.index))),
+            Arc::new(Int64Array::from(std::mem::take(&mut self.at_ns))),
+            Arc::new(tokens),
+        ];
+        RecordBatch::try_new(Table::Chunks.arrow_schema(), columns)
+    }
+}
+
+/// The batch of `rows`, the first of which has key `first`.
+pub(crate) fn requests_batch(first: u32, rows: &[RequestRow]) -> Result<RecordBatch, ArrowError> {
+    let text = |get: &dyn Fn(&RequestRow) -> Option<&str>| -> ArrayRef {
+        Arc::new(rows.iter().map(get).collect::<StringArray>())
+    };
+    let small = |get: &dyn Fn(&RequestRow) -> Option<u32>| -> ArrayRef {
+        Arc::new(rows.iter().map(get).collect::<UInt32Array>())
+    };
+    let time = |get: &dyn Fn(&RequestRow) -> Option<i64>| -> ArrayRef {
+        Arc::new(rows.iter().map(get).collect::<Int64Array>())
+    };
+    let keys = UInt32Array::from_iter_values((0..rows.len()).map(|i| first + i as u32));
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(keys),
+        text(&|r| r.request_id.as_deref()),
+        text(&|r| r.model.as_deref()),
+        text(&|r| r.session.as_deref()),
+        small(&|r| r.turn),
+        text(&|r| r.worker.as_deref()),
+        small(&|r| r.stage),
+        text(&|r| Some(r.phase.name())),
+        text(&|r| Some(r.status.name())),
+        text(&|r| r.error.as_deref()),
+        text(&|r| r.finish_reason.as_deref()),
+        Arc::new(rows.iter().map(|r| r.streamed).collect::<BooleanArray>()),
+        small(&|r| r.prompt_tokens),
+        small(&|r| r.cached_tokens),
+        small(&|r| r.output_tokens),
+        small(&|r| r.reasoning_tokens),
+        small(&|r| r.requested_output_tokens),
+        small(&|r| r.first_chunk_tokens),
+        time(&|r| r.scheduled_send_ns),
+        time(&|r| r.sent_ns),
+        time(&|r| r.first_token_ns),
+        time(&|r| r.last_token_ns),
+        time(&|r| r.end_ns),
+        time(&|r| r.ttft_ns),
+        time(&|r| r.e2e_ns),
+        time(&|r| r.stream_end_ns),
+        time(&|r| r.first_byte_ns),
+        time(&|r| r.arrival_ns),
+        time(&|r| r.queued_ns),
+        time(&|r| r.first_scheduled_ns),
+        time(&|r| r.server_first_token_ns),
+        time(&|r| r.server_last_token_ns),
+        time(&|r| r.queue_ns),
+        time(&|r| r.prefill_ns),
+        time(&|r| r.decode_ns),
+        time(&|r| r.inference_ns),
+        small(&|r| r.preemptions),
+        time(&|r| r.preempted_prefill_ns),
+        time(&|r| r.preempted_decode_ns),
+        small(&|r| r.chunks),
+    ];
+    RecordBatch::try_new(Table::Requests.arrow_schema(), columns)
+}
+
+pub(crate) fn reported_batch(rows: &[ReportedRow]) -> Result<RecordBatch, ArrowError> {
+    let text = |get: &dyn Fn(&ReportedRow) -> String| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(rows.iter().map(get)))
+    };
+    let columns: Vec<ArrayRef> = vec![
+        text(&|r| r.metric.clone()),
+        text(&|r| r.stat.clone()),
+        Arc::new(rows.iter().map(|r| r.value.filter(|v| v.is_finite())).collect::<Float64Array>()),
+        text(&|r| r.unit.to_string()),
+        text(&|r| r.convention.to_string()),
+        text(&|r| r.key.clone()),
+    ];
+    RecordBatch::try_new(Table::Reported.arrow_schema(), columns)
+}

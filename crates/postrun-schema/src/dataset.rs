@@ -1,0 +1,137 @@
+//! Opens a dataset and refuses one that is partial, damaged or newer than this build.
+
+use crate::error::SchemaError;
+use crate::hashing::sha256_of_file;
+use crate::manifest::{MANIFEST_FILE, Manifest, SCHEMA};
+use crate::table::Table;
+use std::path::{Path, PathBuf};
+
+/// Tables up to this size are hashed whenever a dataset is opened; larger ones by [`Dataset::verify`].
+const HASH_ON_OPEN_BYTES: u64 = 64 << 20;
+
+/// An opened dataset: one run.
+#[derive(Debug, Clone)]
+pub struct Dataset {
+    dir: PathBuf,
+    manifest: Manifest,
+}
+
+impl Dataset {
+    /// Opens the run in `dir`. Checks the manifest, and that every table has the size it names; tables up to
+    /// 64 MiB are also checked against their hash.
+    pub fn open(dir: &Path) -> Result<Dataset, SchemaError> {
+        let path = dir.join(MANIFEST_FILE);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Err(SchemaError::NoManifest { path: dir.to_path_buf() });
+            }
+            Err(e) => return Err(SchemaError::io(&path)(e)),
+        };
+        let bad = |message: String| SchemaError::BadManifest { path: path.clone(), message };
+        // The version comes first: a newer manifest may not have the fields this build expects.
+        let version: Version = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+        check_version(&version.schema, &path)?;
+        let manifest: Manifest = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+        let dataset = Dataset { dir: dir.to_path_buf(), manifest };
+        dataset.check_tables(HASH_ON_OPEN_BYTES)?;
+        Ok(dataset)
+    }
+
+    /// Checks every table against its hash, whatever its size.
+    pub fn verify(&self) -> Result<(), SchemaError> {
+        self.check_tables(u64::MAX)
+    }
+
+    fn check_tables(&self, hash_up_to: u64) -> Result<(), SchemaError> {
+        if !self.manifest.tables.contains_key(Table::Requests.name()) {
+            return Err(SchemaError::BadManifest {
+                path: self.dir.join(MANIFEST_FILE),
+                message: "it names no requests table".to_string(),
+            });
+        }
+        for table in Table::ALL {
+            let Some(entry) = self.manifest.tables.get(table.name()) else { continue };
+            let path = self.dir.join(table.file_name());
+            let bytes = std::fs::metadata(&path).map_err(SchemaError::io(&path))?.len();
+            let differs = |what, expected: String, found: String| SchemaError::TableDiffers {
+                path: path.clone(),
+                what,
+                expected,
+                found,
+            };
+            if bytes != entry.bytes {
+                return Err(differs("bytes", entry.bytes.to_string(), bytes.to_string()));
+            }
+            if bytes <= hash_up_to {
+                let found = sha256_of_file(&path)?;
+                if found != entry.sha256 {
+                    return Err(differs("sha256", entry.sha256.clone(), found));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The manifest.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// File of a table, where the run has it.
+    pub fn path(&self, table: Table) -> Option<PathBuf> {
+        self.manifest.tables.contains_key(table.name()).then(|| self.dir.join(table.file_name()))
+    }
+
+    /// Rows of a table; 0 where the run does not have it.
+    pub fn rows(&self, table: Table) -> u64 {
+        self.manifest.tables.get(table.name()).map_or(0, |t| t.rows)
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Version {
+    schema: String,
+}
+
+fn check_version(found: &str, path: &Path) -> Result<(), SchemaError> {
+    let major = |s: &str| s.rsplit_once('/').and_then(|(name, v)| Some((name.to_string(), v.parse::<u32>().ok()?)));
+    match (major(found), major(SCHEMA)) {
+        (Some((name, v)), Some((ours, supported))) if name == ours && v <= supported => Ok(()),
+        (Some((name, _)), Some((ours, _))) if name == ours => {
+            Err(SchemaError::Newer { path: path.to_path_buf(), found: found.to_string(), supported: SCHEMA })
+        }
+        _ => Err(SchemaError::BadManifest {
+            path: path.to_path_buf(),
+            message: format!("schema is {found:?}, expected {SCHEMA:?}"),
+        }),
+    }
+}
+
+/// The datasets in `dir`: itself, or its `run=<label>` folders in name order. Empty: `dir` holds none.
+pub fn find_datasets(dir: &Path) -> Result<Vec<PathBuf>, SchemaError> {
+    if dir.join(MANIFEST_FILE).is_file() {
+        return Ok(vec![dir.to_path_buf()]);
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(SchemaError::io(dir))? {
+        let path = entry.map_err(SchemaError::io(dir))?.path();
+        let is_run = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("run="));
+        // A `run=` folder without a manifest is kept, so that opening it says what is wrong.
+        if is_run && path.is_dir() && (path.join(MANIFEST_FILE).is_file() || path.join("requests.parquet").is_file()) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// True when `dir` was written by postrun and may be replaced by it.
+pub(crate) fn is_dataset_or_campaign(dir: &Path) -> bool {
+    find_datasets(dir).is_ok_and(|found| !found.is_empty())
+}

@@ -1,0 +1,205 @@
+//! What ingest could not read, or read and doubts: counted, located, with one example each.
+
+use serde::{Deserialize, Serialize};
+
+/// How much an issue matters for the figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing; no figure suffers.
+    Info,
+    /// Some figures rest on fewer values than there were requests.
+    Warning,
+    /// Records were lost, or a headline figure is missing.
+    Error,
+}
+
+/// Every kind of issue postrun knows, each with a stable id and a text that says what was done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // `meaning` is the documentation of each
+pub enum IssueCode {
+    TtftNotMeasured,
+    NoOutput,
+    NotStreamed,
+    FirstTokenAfterEnd,
+    NonFiniteValue,
+    NegativeDuration,
+    ImplausibleTime,
+    WrongType,
+    OutOfRange,
+    ArrayLengthMismatch,
+    DuplicateKey,
+    TruncatedRecord,
+    BadRecord,
+    NotARun,
+    DuplicateRun,
+    RoleOnlyFirstChunk,
+    MoreChunksThanTokens,
+    MultiTokenChunks,
+    SmoothedGaps,
+    StreamEndAfterLastToken,
+    GapsWithoutFirstToken,
+    OutputTokensRequested,
+    FailedRequests,
+    NotUtf8,
+}
+
+impl IssueCode {
+    /// What it means and what postrun did, as a sentence for a person.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            IssueCode::TtftNotMeasured => {
+                "the client stored 0 where it timed no first token; TTFT and TPOT leave these requests out"
+            }
+            IssueCode::NoOutput => "completed without any output token; counted as ok, in no latency metric",
+            IssueCode::NotStreamed => {
+                "the whole answer came at once, so there is no first token to time; these requests count in e2e only"
+            }
+            IssueCode::FirstTokenAfterEnd => "the first token is later than the end; TTFT kept, TPOT left out",
+            IssueCode::NonFiniteValue => "NaN or infinity instead of a number; taken as not recorded",
+            IssueCode::NegativeDuration => "a negative duration; taken as not recorded",
+            IssueCode::ImplausibleTime => {
+                "a duration of more than 11 days, probably a point in time or another unit; taken as not recorded"
+            }
+            IssueCode::WrongType => "a value of another type than expected; taken as not recorded",
+            IssueCode::OutOfRange => "a count that does not fit its column; taken as not recorded",
+            IssueCode::ArrayLengthMismatch => "arrays of unequal length; the missing entries are taken as not recorded",
+            IssueCode::DuplicateKey => "a key stands twice in one object; the last one counts",
+            IssueCode::TruncatedRecord => "the record is cut off at the end of the file; left out",
+            IssueCode::BadRecord => "the record does not parse; left out",
+            IssueCode::NotARun => "a record that is no run of this format; left out",
+            IssueCode::DuplicateRun => "the same run was already read from another file; counted once",
+            IssueCode::RoleOnlyFirstChunk => {
+                "every stream has one chunk more than tokens: the first carries only the role; TTFT is taken from the second"
+            }
+            IssueCode::MoreChunksThanTokens => "more chunks than output tokens: some carried no token",
+            IssueCode::MultiTokenChunks => {
+                "chunks carry several tokens: read ITL per token, not the gaps between chunks"
+            }
+            IssueCode::SmoothedGaps => {
+                "the client spread each gap evenly over the chunk's tokens: single stalls look smaller than they were"
+            }
+            IssueCode::StreamEndAfterLastToken => {
+                "the stream ended after its last token (usage or closing chunk); e2e is taken to the last token"
+            }
+            IssueCode::GapsWithoutFirstToken => {
+                "gaps between chunks but no time of the first one; these requests are left out of ITL"
+            }
+            IssueCode::OutputTokensRequested => {
+                "the output length is the one asked for, not the one generated; TPOT and token rates are withheld"
+            }
+            IssueCode::FailedRequests => {
+                "failed requests enter no latency metric: read every latency beside the failure rate"
+            }
+            IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
+        }
+    }
+
+    /// Severity when it touches few records; lost records are errors whatever their number.
+    fn base_severity(self) -> Severity {
+        match self {
+            IssueCode::MultiTokenChunks
+            | IssueCode::SmoothedGaps
+            | IssueCode::StreamEndAfterLastToken
+            | IssueCode::RoleOnlyFirstChunk
+            | IssueCode::MoreChunksThanTokens
+            | IssueCode::DuplicateRun
+            | IssueCode::DuplicateKey => Severity::Info,
+            IssueCode::TruncatedRecord | IssueCode::BadRecord | IssueCode::OutputTokensRequested => Severity::Error,
+            _ => Severity::Warning,
+        }
+    }
+}
+
+/// One kind of issue with its count and one example.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Issue {
+    /// What kind.
+    pub code: IssueCode,
+    /// How much it matters.
+    pub severity: Severity,
+    /// How many records.
+    pub count: u64,
+    /// The first one, in words.
+    pub example: String,
+    /// Where the first one is: file, and byte offset, line or record index.
+    pub at: String,
+}
+
+/// Collects issues: one entry a code, first example kept.
+#[derive(Debug, Clone, Default)]
+pub struct Issues {
+    list: Vec<Issue>,
+}
+
+impl Issues {
+    /// Counts one more of `code`; `example` and `at` are built only for the first.
+    pub fn add(&mut self, code: IssueCode, at: impl FnOnce() -> String, example: impl FnOnce() -> String) {
+        self.add_many(code, 1, at, example);
+    }
+
+    /// Counts `count` more of `code`.
+    pub fn add_many(
+        &mut self,
+        code: IssueCode,
+        count: u64,
+        at: impl FnOnce() -> String,
+        example: impl FnOnce() -> String,
+    ) {
+        if count == 0 {
+            return;
+        }
+        match self.list.iter_mut().find(|issue| issue.code == code) {
+            Some(issue) => issue.count += count,
+            None => {
+                self.list.push(Issue { code, severity: code.base_severity(), count, example: example(), at: at() });
+            }
+        }
+    }
+
+    /// Takes over everything of `other`.
+    pub fn extend(&mut self, other: Issues) {
+        for issue in other.list {
+            let Issue { code, count, example, at, .. } = issue;
+            self.add_many(code, count, || at, || example);
+        }
+    }
+
+    /// How often `code` was counted.
+    pub fn count(&self, code: IssueCode) -> u64 {
+        self.list.iter().find(|issue| issue.code == code).map_or(0, |issue| issue.count)
+    }
+
+    /// True when nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The issues, the gravest first, for a run of `requests` requests: a warning that touches half of them is an error.
+    pub fn into_sorted(mut self, requests: u64) -> Vec<Issue> {
+        for issue in &mut self.list {
+            if issue.severity == Severity::Warning && requests > 0 && issue.count * 2 >= requests {
+                issue.severity = Severity::Error;
+            }
+        }
+        self.list.sort_by_key(|issue| (std::cmp::Reverse(issue.severity), issue.code));
+        self.list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn severity_rises_with_the_share() {
+        let count = |n| {
+            let mut issues = Issues::default();
+            issues.add_many(IssueCode::TtftNotMeasured, n, String::new, String::new);
+            issues.into_sorted(4)[0].severity
+        };
+        assert_eq!(count(1), Severity::Warning);
+        assert_eq!(count(2), Severity::Error);
+    }
+}

@@ -1,0 +1,31 @@
+//! Names the tables, columns, units and the manifest of a dataset, and opens, validates and writes one.
+//!
+//! A dataset is a folder that holds one run: `manifest.json` and one Parquet file a table. This crate is the only
+//! place where a table or column name is spelled. It knows Arrow and Parquet, and nothing of Polars, of any
+//! benchmark client, or of any metric.
+
+mod columns;
+mod dataset;
+mod doc;
+mod error;
+mod hashing;
+mod issue;
+mod manifest;
+mod row;
+mod staging;
+mod table;
+mod writer;
+
+pub use columns::ReportedRow;
+pub use dataset::{Dataset, find_datasets};
+pub use doc::Doc;
+pub use error::SchemaError;
+pub use hashing::{HashingWriter, sha256_of_file};
+pub use issue::{Issue, IssueCode, Issues, Severity};
+pub use manifest::{
+    Clock, ClockKind, Clocks, Counted, Load, MANIFEST_FILE, Manifest, SCHEMA, SourceFile, TableFile, TokenSource, Tool,
+};
+pub use row::{Phase, RequestRow, Status};
+pub use staging::Staging;
+pub use table::{Column, Dtype, Table, Unit};
+pub use writer::{DatasetWriter, PendingRun};

@@ -1,0 +1,167 @@
+//! `manifest.json`: what a dataset is, where it came from, what it lacks.
+
+use crate::issue::Issue;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Schema name and major version of what this build writes.
+pub const SCHEMA: &str = "postrun.dataset/1";
+/// Name of the manifest inside the dataset folder.
+pub const MANIFEST_FILE: &str = "manifest.json";
+
+/// The manifest of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Name of the run, unique among the runs it was ingested with.
+    pub label: String,
+    /// The benchmark client.
+    pub tool: Tool,
+    /// Model, where recorded.
+    pub model: Option<String>,
+    /// Tool-specific facts about the server, as recorded.
+    #[serde(default)]
+    pub server: BTreeMap<String, String>,
+    /// Shape of the load.
+    pub load: Load,
+    /// Duration of the measurement in nanoseconds as the client measured it.
+    pub duration_ns: Option<i64>,
+    /// What the client counted itself, where the rows cannot say it.
+    pub counted: Counted,
+    /// The clocks of the run.
+    pub clocks: Clocks,
+    /// Where `output_tokens` and `prompt_tokens` come from.
+    pub output_tokens_source: TokenSource,
+    /// Where `prompt_tokens` comes from.
+    pub prompt_tokens_source: TokenSource,
+    /// The files it was read from.
+    pub sources: Vec<SourceFile>,
+    /// What could not be read, or is doubtful.
+    pub issues: Vec<Issue>,
+    /// The tables with their size and hash.
+    pub tables: BTreeMap<String, TableFile>,
+    /// Facts this recording does not hold.
+    pub not_recorded: Vec<String>,
+}
+
+/// The benchmark client that wrote the recording.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Tool {
+    /// Name as people say it: `vllm bench serve`.
+    pub name: String,
+    /// Version, where recorded.
+    pub version: Option<String>,
+    /// How name and version are known.
+    pub how_known: String,
+}
+
+/// Shape of the load.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Load {
+    /// Requests a second asked for; null when unbounded or not recorded.
+    pub request_rate: Option<f64>,
+    /// True: requests were sent as fast as `max_concurrency` (if any) allows.
+    pub unbounded: bool,
+    /// Shape of the gaps between arrivals; 1 is Poisson.
+    pub burstiness: Option<f64>,
+    /// Most requests the client kept in flight.
+    pub max_concurrency: Option<u32>,
+    /// Requests the client meant to send.
+    pub num_prompts: Option<u64>,
+    /// Data set name.
+    pub dataset: Option<String>,
+    /// API or backend the client spoke.
+    pub backend: Option<String>,
+    /// Local time at which the client saved the file, as recorded.
+    pub date: Option<String>,
+    /// Everything else the client recorded of its settings, as text.
+    pub other: BTreeMap<String, String>,
+}
+
+/// The client's own totals; used where the file has no per-request rows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Counted {
+    /// Requests that succeeded.
+    pub completed: Option<u64>,
+    /// Requests that failed.
+    pub failed: Option<u64>,
+}
+
+/// What kind of clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockKind {
+    /// Arbitrary origin, never steps.
+    Monotonic,
+    /// Unix time.
+    Wall,
+    /// No point in time is recorded.
+    None,
+}
+
+/// One clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Clock {
+    /// Its kind.
+    pub kind: ClockKind,
+    /// Unix time of the run's origin in nanoseconds, where known.
+    pub origin_unix_ns: Option<i64>,
+    /// What the clock read at the run's origin, in nanoseconds, so that the source's own times can be rebuilt.
+    pub origin_source_ns: Option<i64>,
+}
+
+/// Client and server clocks are never mixed without an alignment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// The load generator's clock.
+    pub client: Clock,
+    /// The server's clock, where anything of the server is recorded.
+    pub server: Option<Clock>,
+}
+
+/// Where a token count comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenSource {
+    /// Counted by the server (usage).
+    Server,
+    /// Counted by the client's tokenizer.
+    ClientTokenizer,
+    /// Server usage where it was sent, else the client's tokenizer.
+    ServerElseClient,
+    /// Only the number asked for.
+    Requested,
+    /// Not known.
+    Unknown,
+}
+
+/// One input file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// Base name, so that a dataset can be given to someone else.
+    pub name: String,
+    /// Size as it lay on disk.
+    pub bytes: u64,
+    /// Hash of the file as it lay on disk.
+    pub sha256: String,
+    /// Ingestor that read it.
+    pub format: String,
+    /// Position of this run among the runs of the file, from 0.
+    pub run_in_file: u32,
+    /// Requests read from it into this run.
+    pub records: u64,
+    /// Records left out.
+    pub skipped: u64,
+}
+
+/// One table file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TableFile {
+    /// Rows.
+    pub rows: u64,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Hash of the file.
+    pub sha256: String,
+}

@@ -1,0 +1,334 @@
+//! postrun beside what else would do the work: speed, memory and agreement. `README.md` in this folder says how to run
+//! it and what it prints.
+//!
+//! Every contestant is a child process, started anew for each run and measured alone; none has to win. The exit code
+//! is 1 when two contestants give different figures and 2 when something could not be run.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the tables are the output of a benchmark")]
+
+mod figures;
+mod generate;
+mod race;
+
+use generate::{Plan, Size};
+use race::{CPU, Contestant, Finished, MEMORY, MakeCommand, Pin, Rounds, Series, WALL};
+use std::error::Error;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+use std::{env, fs};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const POSTRUN: &str = env!("CARGO_BIN_EXE_postrun");
+const PEERS: &str = include_str!("peers.py");
+/// Lower edges of the prompt-length buckets, in tokens; the last is open.
+const EDGES: &str = "0,64,128,256,512,1024,2048,4096";
+const MEASUREMENTS: [&str; 4] = ["ingest", "end-to-end", "startup", "quantiles"];
+const HELP: &str = "\
+options (after `--`):
+  --size-mb N         result file of ingest and end-to-end, in 10^6 bytes (400)
+  --gaps-millions N   gaps of quantiles, in millions (50)
+  --rounds N          counted rounds (3; startup has five times as many)
+  --warmup N          rounds before them (1)
+  --seed N            of the generated files (7)
+  --only NAME         ingest, end-to-end, startup or quantiles; may be repeated
+  --keep              leave the generated files where they are";
+
+fn main() -> ExitCode {
+    let given: Vec<String> = env::args().skip(1).collect();
+    // `cargo bench` says --bench; `cargo test --all-targets` does not and wants no gigabytes.
+    if !given.iter().any(|a| a == "--bench") {
+        println!("nothing measured: run it by `cargo bench`\n{HELP}");
+        return ExitCode::SUCCESS;
+    }
+    match Options::parse(&given).and_then(|options| Bench::new(options)?.run()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(e) => {
+            eprintln!("error: {e}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+struct Options {
+    size_mb: f64,
+    gaps_millions: f64,
+    rounds: Rounds,
+    seed: u64,
+    only: Vec<String>,
+    keep: bool,
+}
+
+impl Options {
+    fn parse(given: &[String]) -> Outcome<Options> {
+        let mut options = Options {
+            size_mb: 400.0,
+            gaps_millions: 50.0,
+            rounds: Rounds { warmup: 1, counted: 3 },
+            seed: 7,
+            only: Vec::new(),
+            keep: false,
+        };
+        let mut rest = given.iter();
+        while let Some(name) = rest.next() {
+            let mut value = || rest.next().ok_or_else(|| format!("{name} needs a value"));
+            match name.as_str() {
+                "--bench" => {}
+                "--keep" => options.keep = true,
+                "--size-mb" => options.size_mb = number(name, value()?)?,
+                "--gaps-millions" => options.gaps_millions = number(name, value()?)?,
+                "--rounds" => options.rounds.counted = number::<usize>(name, value()?)?.max(1),
+                "--warmup" => options.rounds.warmup = number(name, value()?)?,
+                "--seed" => options.seed = number(name, value()?)?,
+                "--only" => options.only.push(value()?.clone()),
+                other => return Err(format!("unknown option {other}\n{HELP}").into()),
+            }
+        }
+        match options.only.iter().find(|name| !MEASUREMENTS.contains(&name.as_str())) {
+            Some(name) => Err(format!("no measurement is called {name}\n{HELP}").into()),
+            None => Ok(options),
+        }
+    }
+}
+
+fn number<T: std::str::FromStr<Err: std::fmt::Display>>(name: &str, text: &str) -> Outcome<T> {
+    text.parse().map_err(|e| format!("{name} {text}: {e}").into())
+}
+
+struct Bench {
+    options: Options,
+    folder: PathBuf,
+    /// The interpreter, or why there is none.
+    python: Result<OsString, String>,
+    one_core: Pin,
+    agreed: bool,
+}
+
+impl Bench {
+    fn new(options: Options) -> Outcome<Bench> {
+        let folder = env::temp_dir().join(format!("postrun-bench-{}", std::process::id()));
+        fs::create_dir_all(&folder).map_err(|e| format!("could not create {}: {e}", folder.display()))?;
+        fs::write(folder.join("peers.py"), PEERS)?;
+        Ok(Bench { options, folder, python: interpreter(), one_core: Pin::one_core(), agreed: true })
+    }
+
+    fn run(&mut self) -> Outcome<bool> {
+        let measurements = [Bench::ingest, Bench::end_to_end, Bench::startup, Bench::quantiles];
+        for (name, measure) in MEASUREMENTS.iter().zip(measurements) {
+            if self.options.only.is_empty() || self.options.only.iter().any(|only| only == name) {
+                measure(self).map_err(|e| format!("{name}: {e}"))?;
+            } else {
+                println!("{name}: not asked for\n");
+            }
+        }
+        if let Some(floor) = own_peak_rss_mb() {
+            println!("A child's peak RSS cannot read below {floor:.1} MB, that of the benchmark that starts it.");
+        }
+        Ok(self.agreed)
+    }
+
+    /// Speed of reading, and whether memory follows the size of the file.
+    fn ingest(&mut self) -> Outcome<()> {
+        let sizes = [self.options.size_mb, self.options.size_mb / 4.0];
+        let mut contestants = Vec::new();
+        let mut megabytes = Vec::new();
+        for size in sizes {
+            let file = self.result(&format!("{size}mb.json"), Size::Bytes((size * 1e6) as u64))?;
+            megabytes.push(file.metadata()?.len() as f64 / 1e6);
+            let make = move |scratch: &Path| {
+                let mut command = Command::new(POSTRUN);
+                command.arg("ingest").arg(&file).arg("-o").arg(scratch.join("dataset"));
+                command
+            };
+            contestants.push(contestant(&format!("ingest of {size} MB"), make));
+        }
+        let pin = self.one_core.clone();
+        println!("ingest, one core ({})", pin.describe());
+        let all = race::race(&contestants, self.options.rounds, &pin, &self.folder)?;
+        print!("{}", race::table(&all, &[CPU, WALL, MEMORY]));
+        for (series, size) in all.iter().zip(megabytes) {
+            let rate = |figure| series.median(figure).map_or(f64::NAN, |s| size / s);
+            println!("  {}: {:.0} MB/s by the clock, {:.0} MB per CPU second", series.name, rate(WALL.1), rate(CPU.1));
+        }
+        println!();
+        Ok(())
+    }
+
+    /// From the file to the figures, beside Python.
+    fn end_to_end(&mut self) -> Outcome<()> {
+        let size = self.options.size_mb;
+        let file = self.result(&format!("{size}mb.json"), Size::Bytes((size * 1e6) as u64))?;
+        println!("end to end, file of {size} MB to figures, one core ({})", self.one_core.describe());
+        let contestants = [
+            contestant("postrun report", |_| report(&file)),
+            self.peer("peers.py json", with_edges(vec!["json".into(), file.clone().into()])),
+            self.peer("peers.py orjson", with_edges(vec!["orjson".into(), file.clone().into()])),
+        ];
+        let all = race::race(&contestants, self.options.rounds, &self.one_core, &self.folder)?;
+        self.conclude(&all)
+    }
+
+    /// What a small run costs, nearly all of it starting up.
+    fn startup(&mut self) -> Outcome<()> {
+        let file = self.result("small.json", Size::Requests { count: 1_000, tokens: 64 })?;
+        println!("startup, report on 1,000 requests of 64 tokens (not pinned: the wait of a person is measured)");
+        let contestants = [
+            contestant("postrun report", |_| report(&file)),
+            self.peer("peers.py json", with_edges(vec!["json".into(), file.clone().into()])),
+        ];
+        let rounds = Rounds { counted: self.options.rounds.counted * 5, ..self.options.rounds };
+        let all = race::race(&contestants, rounds, &Pin::Free(String::new()), &self.folder)?;
+        self.conclude(&all)
+    }
+
+    /// Exact percentiles of all gaps, overall and by bucket, beside DuckDB.
+    fn quantiles(&mut self) -> Outcome<()> {
+        let millions = self.options.gaps_millions;
+        let file = self.result("gaps.json", Size::Gaps((millions * 1e6) as u64))?;
+        let dataset = self.folder.join("dataset");
+        self.once(contestant("postrun ingest", |_| {
+            let mut command = Command::new(POSTRUN);
+            command.arg("ingest").arg(&file).arg("-o").arg(&dataset);
+            command
+        }))?
+        .map_err(|why| format!("postrun ingest: {why}"))?;
+        if !self.options.keep {
+            fs::remove_file(&file)?;
+        }
+        let tables = tables_of(&dataset)?;
+        let gaps = self.folder.join("gaps.parquet");
+        let prepare = vec!["duckdb-prepare".into(), tables.clone().into(), gaps.clone().into()];
+        let prepared = self.once(self.peer("peers.py duckdb-prepare", with_edges(prepare)))?;
+        let cores = std::thread::available_parallelism()?.get();
+        let everywhere = Pin::Free(format!("{cores} cores"));
+        for (threads, pin) in [(1, self.one_core.clone()), (cores, everywhere)] {
+            let place = if threads == 1 { "one core" } else { "all cores" };
+            println!("quantiles of {millions} million gaps, {place} ({}; DuckDB threads: {threads})", pin.describe());
+            let query = vec!["duckdb".into(), gaps.clone().into(), "--threads".into(), threads.to_string().into()];
+            let mut duckdb = self.peer("peers.py duckdb", query);
+            if let Err(why) = &prepared {
+                duckdb.command = Err(why.clone());
+            }
+            let contestants = [contestant("postrun report", |_| report(&tables)), duckdb];
+            let all = race::race(&contestants, self.options.rounds, &pin, &self.folder)?;
+            self.conclude(&all)?;
+            if cores == 1 {
+                break;
+            }
+        }
+        println!("  postrun reports every metric of the run; DuckDB starts from a table of gaps made beforehand.\n");
+        Ok(())
+    }
+
+    /// The path of a generated result; made once.
+    fn result(&self, name: &str, size: Size) -> Outcome<PathBuf> {
+        let path = self.folder.join(name);
+        if !path.exists() {
+            let start = Instant::now();
+            let plan = Plan { size, seed: self.options.seed, backend: "vllm" };
+            let written = generate::write_result(&path, &plan)?;
+            println!(
+                "generated {name}: {:.1} MB, {} requests, {} gaps, in {:.1} s",
+                written.bytes as f64 / 1e6,
+                written.requests,
+                written.gaps,
+                start.elapsed().as_secs_f64()
+            );
+        }
+        Ok(path)
+    }
+
+    fn peer(&self, name: &str, args: Vec<OsString>) -> Contestant<'static> {
+        let script = self.folder.join("peers.py");
+        let make = |python: OsString| -> MakeCommand<'static> {
+            Box::new(move |_| {
+                let mut command = Command::new(&python);
+                // A kernel chosen for another machine would slow numpy down.
+                command.arg(&script).args(&args).env_remove("OPENBLAS_CORETYPE").env_remove("OPENBLAS_L2_SIZE");
+                command
+            })
+        };
+        Contestant { name: name.to_string(), command: self.python.clone().map(make) }
+    }
+
+    /// Runs something that is not measured; the inner error says why it cannot run.
+    fn once(&self, contestant: Contestant<'_>) -> Outcome<Result<(), String>> {
+        let make = match &contestant.command {
+            Ok(make) => make,
+            Err(why) => return Ok(Err(why.clone())),
+        };
+        let finished = race::measure(make, &Pin::Free(String::new()), &self.folder);
+        match finished.map_err(|e| format!("{}: {e}", contestant.name))? {
+            Finished::Done(..) => Ok(Ok(())),
+            Finished::Skipped(why) => Ok(Err(why)),
+        }
+    }
+
+    /// Prints the table, and whether the peers' figures are those of the first contestant, postrun.
+    fn conclude(&mut self, all: &[Series]) -> Outcome<()> {
+        print!("{}", race::table(all, &[CPU, WALL, MEMORY]));
+        if let Some((postrun, peers)) = all.split_first() {
+            let ours = figures::of_report(&postrun.stdout)?;
+            for peer in peers.iter().filter(|peer| peer.runs.is_ok()) {
+                let (theirs, versions) = figures::of_peer(&peer.stdout)?;
+                let agreement = figures::compare(&ours, &theirs);
+                self.agreed &= agreement.differ.is_empty();
+                print!("{}", figures::describe(&agreement, &peer.name, &versions));
+            }
+        }
+        println!();
+        Ok(())
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if self.options.keep {
+            println!("kept: {}", self.folder.display());
+        } else if let Err(e) = fs::remove_dir_all(&self.folder) {
+            eprintln!("could not remove {}: {e}", self.folder.display());
+        }
+    }
+}
+
+fn contestant<'a>(name: &str, make: impl Fn(&Path) -> Command + 'a) -> Contestant<'a> {
+    Contestant { name: name.to_string(), command: Ok(Box::new(make)) }
+}
+
+fn report(what: &Path) -> Command {
+    let mut command = Command::new(POSTRUN);
+    command.arg("report").arg(what).args(["--format", "json", "--buckets", EDGES]);
+    command
+}
+
+fn with_edges(mut args: Vec<OsString>) -> Vec<OsString> {
+    args.extend(["--edges".into(), EDGES.into()]);
+    args
+}
+
+/// The interpreter behind `python3`: a launcher script before it would be measured too.
+fn interpreter() -> Result<OsString, String> {
+    let asked = env::var_os("POSTRUN_BENCH_PYTHON").unwrap_or_else(|| "python3".into());
+    let name = asked.display().to_string();
+    let output = Command::new(&asked).args(["-c", "import sys; print(sys.executable)"]).output();
+    let output = output.map_err(|e| format!("{name} does not start: {e}"))?;
+    let path = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    if output.status.success() && !path.is_empty() { Ok(path.into()) } else { Err(format!("{name} does not work")) }
+}
+
+/// The folder of the tables: the dataset itself, or the only run in it.
+fn tables_of(dataset: &Path) -> Outcome<PathBuf> {
+    let inside = fs::read_dir(dataset)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut candidates = [dataset.to_path_buf()].into_iter().chain(inside);
+    let found = candidates.find(|folder| folder.join("chunks.parquet").is_file());
+    found.ok_or_else(|| format!("there is no chunks.parquet in {}", dataset.display()).into())
+}
+
+fn own_peak_rss_mb() -> Option<f64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().trim_end_matches("kB").trim().parse::<f64>().ok()? * 1024.0 / 1e6)
+}
