@@ -1,1 +1,15 @@
-//! wip
+//! Tests of the whole path, through the binary: fixtures in, reports out, compared with truth.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+mod cases;
+mod cli;
+mod damage;
+mod dataset;
+mod golden;
+mod parity;
+mod properties;
+mod readme;
+mod registry;
+mod report_schema;
+mod support;
+mod tidy;

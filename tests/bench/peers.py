@@ -137,18 +137,21 @@ def from_gaps(_, args):
 
 
 def arguments():
+    def edges(text):
+        return [int(edge) for edge in text.split(",")]
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="peer", required=True)
-    for name, run in (("json", from_result), ("orjson", from_result), ("duckdb-prepare", prepare), ("duckdb", from_gaps)):
+    work = {"json": from_result, "orjson": from_result, "duckdb-prepare": prepare, "duckdb": from_gaps}
+    for name, run in work.items():
         command = commands.add_parser(name)
         command.set_defaults(run=run)
         command.add_argument("path")
         if name == "duckdb-prepare":
             command.add_argument("out")
         if name != "duckdb":
-            command.add_argument("--edges", type=lambda text: [int(edge) for edge in text.split(",")],
-                                 default=[0, 64, 128, 256, 512, 1024, 2048, 4096],
-                                 help="lower edges of the prompt-length buckets, rising from 0; the last bucket is open")
+            text = "lower edges of the prompt-length buckets, rising from 0; the last bucket is open"
+            command.add_argument("--edges", type=edges, default=[0, 64, 128, 256, 512, 1024, 2048, 4096], help=text)
         if name.startswith("duckdb"):
             command.add_argument("--threads", type=int, help="threads DuckDB may use (default: all)")
     return parser.parse_args()

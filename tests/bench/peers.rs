@@ -8,9 +8,12 @@
 
 mod figures;
 mod generate;
+mod load;
 mod race;
+mod totals;
 
-use generate::{Plan, Size};
+use generate::Plan;
+use load::Size;
 use race::{CPU, Contestant, Finished, MEMORY, MakeCommand, Pin, Rounds, Series, WALL};
 use std::error::Error;
 use std::ffi::OsString;

@@ -52,7 +52,9 @@ impl BucketEdges {
             let exact = sorted[i * sorted.len() / wanted];
             let last = edges.last().map_or(0, |e| below(*e));
             let fits = |edge: u32| below(edge) >= last + MIN_REQUESTS && below(edge) + MIN_REQUESTS <= sorted.len();
-            if let Some(edge) = [friendly(exact), exact, exact.saturating_add(1)].into_iter().find(|e| fits(*e)) {
+            let two_digits = [two_digits(exact), two_digits(exact).saturating_add(step(exact))];
+            let candidates = [friendly(exact)].into_iter().chain(two_digits).chain([exact, exact.saturating_add(1)]);
+            if let Some(edge) = candidates.into_iter().find(|e| fits(*e)) {
                 edges.push(edge);
             }
         }
@@ -111,6 +113,16 @@ fn friendly(value: u32) -> u32 {
     let candidates = FRIENDLY.iter().chain([&100]).map(|f| u64::from(*f) * scale);
     let nearest = candidates.min_by_key(|c| c.abs_diff(u64::from(value)));
     nearest.and_then(|c| u32::try_from(c).ok()).unwrap_or(value)
+}
+
+/// One in the second digit of `value`.
+fn step(value: u32) -> u32 {
+    10u32.pow(value.max(10).ilog10() - 1)
+}
+
+/// `value` with all but its first two digits set to zero.
+fn two_digits(value: u32) -> u32 {
+    value / step(value) * step(value)
 }
 
 #[cfg(test)]

@@ -80,6 +80,12 @@ pub static CONVENTIONS: &[Convention] = &[
         "the client's stopwatch starts before the first send and stops after the last task; postrun's value is first send to last token",
         |d| d.reported_is_longer(),
     ),
+    computable(
+        "client_tokenizer_prompts",
+        "the client's totals count prompts with its own tokenizer, the stored lengths are the server's",
+        // Templates and re-tokenising shift a length by some tokens; they do not halve or double it.
+        |d| (0.5..2.0).contains(&(d.computed / d.reported)),
+    ),
     elsewhere("thresholds_not_stored", "the file does not store the objectives it was counted with"),
     elsewhere(
         "not_from_requests",

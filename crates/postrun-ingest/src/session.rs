@@ -123,8 +123,9 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
         refuse_losses(&collected, &files)?;
     }
     let mut settled = settle(&staging, collected, &files)?;
+    settled.duplicates.dedup();
     for name in settled.duplicates {
-        left_alone.push(LeftAlone { name, why: "holds a run that was already read from another file".to_string() });
+        left_alone.push(LeftAlone { name, why: "holds runs already read from another file".to_string() });
     }
     if let Some(label) = &options.label {
         match settled.runs.as_mut_slice() {

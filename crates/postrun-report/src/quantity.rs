@@ -41,8 +41,8 @@ pub(crate) fn number(v: f64) -> String {
     let digits = match size {
         s if s >= 999.95 => 0,
         s if s >= 99.995 => 1,
+        s if s.fract() == 0.0 => 0,
         s if s >= 9.9995 => 2,
-        s if s == 0.0 => 0,
         _ => 3,
     };
     format!("{v:.digits$}")
@@ -62,7 +62,7 @@ pub fn seconds(s: f64) -> String {
     if s >= 120.0 {
         return format!("{} min {:.0} s", (s / 60.0).floor(), (s % 60.0).floor());
     }
-    if s >= 1.0 { format!("{} s", number(s)) } else { time(s * 1e9) }
+    if s >= 1.0 || s == 0.0 { format!("{} s", number(s)) } else { time(s * 1e9) }
 }
 
 /// Bytes in binary units.

@@ -25,7 +25,7 @@ pub(crate) fn of_run(a: &RunAnalysis, detail: Detail) -> Vec<Section> {
     out.extend(throughput(a));
     out.extend(steady_latency(a, detail));
     out.extend(goodput(a));
-    out.extend(buckets(a));
+    out.extend(buckets(a, detail));
     out.extend(timeline(a));
     out.extend(reported(a));
     out.extend(data_quality(a));
@@ -185,7 +185,7 @@ fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis, detail: Deta
         for p in &shown {
             let found = s.percentile(*p);
             few |= found.is_some_and(|x| x.few_samples);
-            row.push(cell(found.map(|x| format!("{}{}", value(x.value), if x.few_samples { "*" } else { "" }))));
+            row.push(cell(found.map(|x| format!("{}{}", value(x.value), few_mark(x)))));
             interval.push(found.map(|x| interval_text(x, &value)).unwrap_or_default());
         }
         row.push(value(s.max));
@@ -199,7 +199,7 @@ fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis, detail: Deta
     section.table = Some(grid);
     if few {
         section.notes.push(
-            "* fewer than 5 values are expected beyond this percentile: read it as little more than the maximum."
+            "* fewer than 5 values are expected beyond this percentile: it rests on single requests."
                 .to_string(),
         );
     }
@@ -290,24 +290,22 @@ fn goodput(a: &RunAnalysis) -> Option<Section> {
     Some(section)
 }
 
-fn buckets(a: &RunAnalysis) -> Option<Section> {
+fn buckets(a: &RunAnalysis, detail: Detail) -> Option<Section> {
     if a.buckets.is_empty() {
         return None;
     }
     let columns = [
-        ("ttft_ms", 50.0),
-        ("ttft_ms", 95.0),
-        ("tpot_ms", 50.0),
-        ("tpot_ms", 95.0),
-        ("itl_ms", 95.0),
-        ("e2e_ms", 50.0),
-        ("e2e_ms", 95.0),
+        ("ttft_ms", 50.0, true),
+        ("ttft_ms", 95.0, true),
+        ("tpot_ms", 50.0, true),
+        ("tpot_ms", 95.0, false),
+        ("itl_ms", 95.0, true),
+        ("e2e_ms", 50.0, false),
+        ("e2e_ms", 95.0, true),
     ];
-    let columns: Vec<_> = columns.into_iter().filter(|(id, _)| a.metric(id).is_some()).collect();
-    let short = |id: &str| match id {
-        "itl_ms" => "ITL".to_string(),
-        other => metric_label(other).to_string(),
-    };
+    let shown = |(id, _, narrow): &(&str, f64, bool)| a.metric(id).is_some() && (*narrow || detail.wide);
+    let columns: Vec<(&str, f64)> = columns.into_iter().filter(shown).map(|(id, p, _)| (id, p)).collect();
+    let short = |id: &str| if id == "itl_ms" { "ITL" } else { metric_label(id) };
     let units: BTreeMap<&str, TimeUnit> = columns
         .iter()
         .filter_map(|(id, _)| Some((*id, TimeUnit::fitting(a.metric(id)?.percentile(50.0)?.value))))
@@ -315,16 +313,14 @@ fn buckets(a: &RunAnalysis) -> Option<Section> {
     let mut grid = Grid::new(&["Prompt tokens", "n", "failed"]);
     for (id, p) in &columns {
         let unit = units.get(id).map_or("", |u| u.name());
-        grid.header.push(format!("{} {} {unit}", short(id), percentile_name(*p)));
+        grid.header.push(format!("{} {}\n{unit}", short(id), percentile_name(*p)));
     }
     for b in &a.buckets {
         let mut row = vec![range(b.lo, b.hi), count(b.requests), count(b.failed)];
         for (id, p) in &columns {
             let summary: Option<&Summary> = b.metrics.iter().find(|m| m.metric == *id).map(|m| &m.summary);
             let found = summary.and_then(|s| s.percentile(*p)).zip(units.get(id));
-            row.push(cell(
-                found.map(|(x, u)| format!("{}{}", number(u.of(x.value)), if x.few_samples { "*" } else { "" })),
-            ));
+            row.push(cell(found.map(|(x, u)| format!("{}{}", number(u.of(x.value)), few_mark(x)))));
         }
         grid.push(row);
     }
@@ -333,11 +329,16 @@ fn buckets(a: &RunAnalysis) -> Option<Section> {
     Some(section)
 }
 
+/// Marks a percentile that rests on single requests.
+fn few_mark(p: &Percentile) -> &'static str {
+    if p.few_samples { "*" } else { "" }
+}
+
 fn range(lo: Option<u32>, hi: Option<u32>) -> String {
     match (lo, hi) {
         (Some(0), None) => "all".to_string(),
         (Some(lo), Some(hi)) => format!("{lo}–{}", hi.saturating_sub(1)),
-        (Some(lo), None) => format!("{lo} and more"),
+        (Some(lo), None) => format!("≥ {lo}"),
         (None, _) => "not recorded".to_string(),
     }
 }
@@ -424,17 +425,21 @@ fn unavailable(a: &RunAnalysis) -> Option<Section> {
     if a.unavailable.is_empty() {
         return None;
     }
-    let mut by_reason: Vec<((&str, &str), Vec<&str>)> = Vec::new();
+    // One line a kind of recording that would help.
+    let mut by_need: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
     for u in &a.unavailable {
-        let reason = (u.missing.as_str(), u.needed);
-        match by_reason.iter_mut().find(|(r, _)| *r == reason) {
-            Some((_, ids)) => ids.push(u.metric),
-            None => by_reason.push((reason, vec![u.metric])),
+        if !by_need.iter().any(|(needed, _, _)| *needed == u.needed) {
+            by_need.push((u.needed, Vec::new(), Vec::new()));
+        }
+        let Some((_, ids, reasons)) = by_need.iter_mut().find(|(needed, _, _)| *needed == u.needed) else { continue };
+        ids.push(u.metric);
+        if !reasons.contains(&u.missing.as_str()) {
+            reasons.push(&u.missing);
         }
     }
     let mut section = Section::new("Not available");
-    for ((missing, needed), ids) in by_reason {
-        section.lines.push(format!("{}: {missing}. Needed: {needed}.", ids.join(", ")));
+    for (needed, ids, reasons) in by_need {
+        section.lines.push(format!("{}: {}. Needed: {needed}.", ids.join(", "), reasons.join("; ")));
     }
     Some(section)
 }

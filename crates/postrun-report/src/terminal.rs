@@ -2,11 +2,15 @@
 
 use crate::section::{Grid, Section};
 use crate::sections::{self, Detail};
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use postrun_analysis::RunAnalysis;
 
 /// Below this many columns the outer percentiles and intervals are left out.
 const WIDE_FROM: u16 = 110;
+
+/// One rule under the header and nothing else: rows stay close together.
+const RULE_UNDER_HEADER: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// How the text is to look.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +58,7 @@ fn render(section: &Section, look: Look, out: &mut String) {
 
 fn table(grid: &Grid, look: Look) -> String {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(RULE_UNDER_HEADER);
     table.set_width(look.width).set_content_arrangement(ContentArrangement::Dynamic);
     let head = |(i, text): (usize, &String)| {
         let cell = Cell::new(text).set_alignment(alignment(grid, i));
