@@ -51,10 +51,25 @@ fn check(dir: &Path, check: &Value, failures: &mut Vec<String>) {
             }
         }
         let codes = listed(&report, "data_quality", "code");
-        wrong.extend(strings(&check["data_quality"]).iter().filter(|c| !codes.contains(c)).map(|c| format!("data quality lacks {c}: {codes:?}")));
-        wrong.extend(strings(&check["data_quality_absent"]).iter().filter(|c| codes.contains(c)).map(|c| format!("data quality should not have {c}")));
+        wrong.extend(
+            strings(&check["data_quality"])
+                .iter()
+                .filter(|c| !codes.contains(c))
+                .map(|c| format!("data quality lacks {c}: {codes:?}")),
+        );
+        wrong.extend(
+            strings(&check["data_quality_absent"])
+                .iter()
+                .filter(|c| codes.contains(c))
+                .map(|c| format!("data quality should not have {c}")),
+        );
         let absent = listed(&report, "unavailable", "metric");
-        wrong.extend(strings(&check["unavailable"]).iter().filter(|m| !absent.contains(m)).map(|m| format!("unavailable lacks {m}: {absent:?}")));
+        wrong.extend(
+            strings(&check["unavailable"])
+                .iter()
+                .filter(|m| !absent.contains(m))
+                .map(|m| format!("unavailable lacks {m}: {absent:?}")),
+        );
     }
     failures.extend(wrong.into_iter().map(|w| format!("{name}: {w}")));
 }

@@ -68,7 +68,8 @@ fn bad_arguments_exit_with_2_and_say_what_is_expected() {
 
 #[test]
 fn formats_are_recognised_refused_or_asked_for() {
-    let arrays = br#"{"duration":1,"completed":1,"input_lens":[1],"output_lens":[1],"ttfts":[0.1],"itls":[[]],"errors":[""]}"#;
+    let arrays =
+        br#"{"duration":1,"completed":1,"input_lens":[1],"output_lens":[1],"ttfts":[0.1],"itls":[[]],"errors":[""]}"#;
     let (_a, both) = temp_file("both.json", arrays);
     let ran = run(["report", both.to_str().unwrap()]);
     assert_eq!(ran.code, 2);
@@ -85,13 +86,15 @@ fn formats_are_recognised_refused_or_asked_for() {
 fn folders_use_what_they_know_and_name_the_rest() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("sweep");
-    for (folder, file) in [("c1", "run=0.json"), ("c1", "run=1.json"), ("c2", "run=0.json")] {
+    for (n, (folder, file)) in
+        [("c1", "run=0.json"), ("c1", "run=1.json"), ("c16", "run=0.json"), ("c2", "run=0.json")].iter().enumerate()
+    {
         std::fs::create_dir_all(root.join(folder)).unwrap();
         let text = String::from_utf8(recording()).unwrap();
-        let duration = format!("\"duration\": {}.{}", folder.len() + file.len(), folder.as_bytes()[1] + file.as_bytes()[4]);
         let start = text.find("\"duration\": ").unwrap();
         let end = start + text[start..].find(',').unwrap();
-        std::fs::write(root.join(folder).join(file), format!("{}{duration}{}", &text[..start], &text[end..])).unwrap();
+        std::fs::write(root.join(folder).join(file), format!("{}\"duration\": {n}.5{}", &text[..start], &text[end..]))
+            .unwrap();
     }
     std::fs::write(root.join("notes.txt"), "hello").unwrap();
     std::fs::write(root.join("empty.json"), "").unwrap();
@@ -101,8 +104,9 @@ fn folders_use_what_they_know_and_name_the_rest() {
     std::fs::write(root.join("c1/summary.json"), [b"[".as_slice(), &copy, b"]"].concat()).unwrap();
     let ran = run(["report", root.to_str().unwrap(), "--format", "json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let labels: Vec<String> = ran.json()["runs"].as_array().unwrap().iter().map(|r| r["label"].as_str().unwrap().to_string()).collect();
-    assert_eq!(labels, ["c1.run=0", "c1.run=1", "c2.run=0"]);
+    let labels: Vec<String> =
+        ran.json()["runs"].as_array().unwrap().iter().map(|r| r["label"].as_str().unwrap().to_string()).collect();
+    assert_eq!(labels, ["c1.run=0", "c1.run=1", "c2.run=0", "c16.run=0"]);
     for left in ["notes.txt", "empty.json", "warmup.json", "summary.json"] {
         assert!(ran.stderr.contains(left), "{left}: {}", ran.stderr);
     }
@@ -131,7 +135,9 @@ fn a_closed_pipe_is_no_error() {
 #[test]
 fn output_files_get_the_form_of_their_ending() {
     let dir = tempfile::tempdir().unwrap();
-    for (name, start) in [("r.json", "{\n  \"schema\""), ("r.md", "# postrun report"), ("r.csv", "run,scope,"), ("r.txt", "result\n")] {
+    for (name, start) in
+        [("r.json", "{\n  \"schema\""), ("r.md", "# postrun report"), ("r.csv", "run,scope,"), ("r.txt", "result\n")]
+    {
         let path = dir.path().join(name);
         let ran = run(["report", RECORDING, "-o", path.to_str().unwrap()]);
         assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);

@@ -46,7 +46,11 @@ fn several_runs_lie_side_by_side() {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("campaign");
     let input = fixture("cases/b16_several_runs/input");
-    let file = std::fs::read_dir(&input).unwrap().map(|e| e.unwrap().path()).find(|p| p.extension().is_some_and(|e| e == "jsonl")).unwrap();
+    let file = std::fs::read_dir(&input)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .find(|p| p.extension().is_some_and(|e| e == "jsonl"))
+        .unwrap();
     let ran = run(["ingest", file.to_str().unwrap(), "-o", target.to_str().unwrap()]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let folders = names(&target);
@@ -54,7 +58,10 @@ fn several_runs_lie_side_by_side() {
     assert!(folders.iter().all(|f| f.starts_with("run=")), "{folders:?}");
     let report = run(["report", target.to_str().unwrap(), "--format", "json"]).json();
     assert_eq!(report["runs"].as_array().unwrap().len(), 2);
-    assert_eq!(run(["ingest", file.to_str().unwrap(), "-o", dir.path().join("x").to_str().unwrap(), "--label", "one"]).code, 2);
+    assert_eq!(
+        run(["ingest", file.to_str().unwrap(), "-o", dir.path().join("x").to_str().unwrap(), "--label", "one"]).code,
+        2
+    );
 }
 
 #[test]
@@ -142,7 +149,8 @@ fn manifest_tells_where_the_run_came_from() {
     assert_eq!(manifest["clocks"]["server"], serde_json::Value::Null);
     assert_eq!(manifest["load"]["request_rate"], 0.7);
     assert_eq!(manifest["tables"]["requests"]["rows"], 45);
-    let sha = std::process::Command::new("sha256sum").arg(fixture("vllm_bench/long_prompts/input/result.json")).output();
+    let sha =
+        std::process::Command::new("sha256sum").arg(fixture("vllm_bench/long_prompts/input/result.json")).output();
     if let Ok(output) = sha {
         let expected = String::from_utf8_lossy(&output.stdout);
         assert_eq!(manifest["sources"][0]["sha256"].as_str(), expected.split_whitespace().next());
@@ -161,9 +169,14 @@ fn shared_recordings_become_datasets() {
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         let a = run(["report", target.to_str().unwrap(), "--format", "json"]).json();
         let b = run(["report", input.to_str().unwrap(), "--format", "json"]).json();
-        assert_eq!(a["runs"].as_array().unwrap().len(), b["runs"].as_array().unwrap().len(), "{name}");
-        for (x, y) in a["runs"].as_array().unwrap().iter().zip(b["runs"].as_array().unwrap()) {
-            assert_eq!(x, y, "{name}");
+        let by_label = |report: &serde_json::Value| -> std::collections::BTreeMap<String, serde_json::Value> {
+            let runs = report["runs"].as_array().unwrap().iter();
+            runs.map(|r| (r["label"].as_str().unwrap().to_string(), r.clone())).collect()
+        };
+        let (a, b) = (by_label(&a), by_label(&b));
+        assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>(), "{name}");
+        for (label, run) in &a {
+            assert!(*run == b[label], "{name} {label}: dataset and file differ");
         }
     }
 }

@@ -1,1 +1,62 @@
-//! wip
+//! What a person reads, as reviewed snapshots in `tests/golden/`. `INSTA_UPDATE=always cargo test` writes them anew.
+
+use crate::support::{postrun, root, run};
+
+fn snapshot(name: &str, text: &str) {
+    insta::with_settings!({ snapshot_path => root().join("tests/golden"), prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+const RECORDING: &str = "fixtures/vllm_bench/long_prompts/input/result.json";
+
+#[test]
+fn report_at_80_columns() {
+    snapshot("report_80", &run(["report", RECORDING]).stdout);
+}
+
+#[test]
+fn report_at_140_columns_with_objectives() {
+    let output = postrun()
+        .current_dir(root())
+        .env("COLUMNS", "140")
+        .args(["report", RECORDING, "--slo", "ttft=300ms,tpot=25ms", "--buckets", "0,512,1k,2k"])
+        .output()
+        .unwrap();
+    snapshot("report_140_slo", &String::from_utf8(output.stdout).unwrap());
+}
+
+#[test]
+fn report_as_markdown() {
+    snapshot("report_markdown", &run(["report", RECORDING, "--format", "markdown"]).stdout);
+}
+
+#[test]
+fn several_runs() {
+    snapshot("several_runs", &run(["report", "fixtures/cases/b16_several_runs/input"]).stdout);
+}
+
+#[test]
+fn doubtful_data_is_named() {
+    let (dir, output) = ("fixtures/cases/b02_ttft_zero/input", "doubtful_data");
+    snapshot(output, &run(["report", dir]).stdout);
+}
+
+#[test]
+fn inspection() {
+    snapshot("inspect", &run(["inspect", RECORDING]).stdout);
+}
+
+#[test]
+fn help_and_listings() {
+    for (name, args) in [
+        ("help", vec!["--help"]),
+        ("help_report", vec!["report", "--help"]),
+        ("help_ingest", vec!["ingest", "--help"]),
+        ("list_metrics", vec!["list", "metrics"]),
+        ("list_formats", vec!["list", "formats"]),
+        ("explain_ttft", vec!["explain", "ttft"]),
+    ] {
+        snapshot(name, &run(args).stdout);
+    }
+}

@@ -61,7 +61,13 @@ fn the_bundled_recording_agrees_with_its_client() {
 fn every_recording_agrees_with_its_client() {
     let Some(shared) = shared() else { return };
     let mut files = Vec::new();
-    for folder in ["recordings/vllm-bench-serve", "recordings/sglang-bench-serving", "recordings/vllm-server-cpu", "public/vllm", "public/sglang"] {
+    for folder in [
+        "recordings/vllm-bench-serve",
+        "recordings/sglang-bench-serving",
+        "recordings/vllm-server-cpu",
+        "public/vllm",
+        "public/sglang",
+    ] {
         recordings(&shared.join(folder), &mut files);
     }
     assert!(files.len() >= 30, "only {} files", files.len());
@@ -105,7 +111,9 @@ fn printed_summaries_come_out_again() {
             let run = &report["runs"][0];
             for line in printed.lines() {
                 let Some((name, value)) = line.rsplit_once(':') else { continue };
-                let (Some(ours), Ok(theirs)) = (printed_figure(run, name.trim()), value.trim().parse::<f64>()) else { continue };
+                let (Some(ours), Ok(theirs)) = (printed_figure(run, name.trim()), value.trim().parse::<f64>()) else {
+                    continue;
+                };
                 compared += 1;
                 if (ours - theirs).abs() > 0.005 + 1e-9 {
                     wrong.push(format!("{}: {name}: printed {theirs}, ours {ours}", file.display()));

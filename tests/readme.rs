@@ -1,1 +1,59 @@
-//! wip
+//! Every command that README.md shows is run here as it stands.
+
+use crate::support::{postrun, root};
+
+/// Lines of the shell blocks.
+fn commands() -> Vec<String> {
+    let text = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let mut inside = false;
+    let mut out = Vec::new();
+    for line in text.lines() {
+        match line {
+            "```sh" => inside = true,
+            "```" => inside = false,
+            line if inside && !line.is_empty() => out.push(line.to_string()),
+            _ => {}
+        }
+    }
+    out
+}
+
+#[test]
+fn every_command_works() {
+    let dir = tempfile::tempdir().unwrap();
+    // The commands name fixtures relative to the checkout and write beside them.
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(root().join("fixtures"), dir.path().join("fixtures")).unwrap();
+    let mut ran = 0;
+    for line in commands() {
+        let line = line.replace("cargo run -p postrun-cli -- ", "postrun ");
+        let Some(rest) = line.strip_prefix("postrun ") else {
+            assert!(line.starts_with("cargo test") || line.starts_with("cargo bench"), "an untested command: {line}");
+            continue;
+        };
+        let (args, file) = rest.split_once(" > ").map_or((rest, None), |(args, file)| (args, Some(file)));
+        let output = postrun().current_dir(dir.path()).args(args.split_whitespace()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {stderr}");
+        let writes = args.contains(" -o ");
+        assert!(writes || !output.stdout.is_empty(), "{line}: printed nothing");
+        if let Some(file) = file {
+            std::fs::write(dir.path().join(file), &output.stdout).unwrap();
+        }
+        ran += 1;
+    }
+    assert!(ran >= 12, "only {ran} commands");
+}
+
+#[test]
+fn the_report_it_shows_is_the_report_it_gets() {
+    let text = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let shown = text.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+    let output = postrun()
+        .current_dir(root())
+        .args(["report", "fixtures/vllm_bench/long_prompts/input/result.json"])
+        .output()
+        .unwrap();
+    let full = String::from_utf8(output.stdout).unwrap();
+    assert!(full.starts_with(shown), "README.md shows another report:\n{full}");
+}

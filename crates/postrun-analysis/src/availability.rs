@@ -42,10 +42,7 @@ fn fact(table: Table, column: &str) -> &'static str {
         (Table::Requests, "prompt_tokens") => "prompt tokens",
         (Table::Requests, "sent_ns") => "send times",
         (Table::Requests, "scheduled_send_ns") => "scheduled send times",
-        (Table::Requests, "queue_ns") => "queue time in the server",
-        (Table::Requests, "prefill_ns") => "prefill time in the server",
-        (Table::Requests, "decode_ns") => "decode time in the server",
-        (Table::Requests, "inference_ns") => "inference time in the server",
+        (Table::Requests, "queue_ns" | "prefill_ns" | "decode_ns" | "inference_ns") => "server-side request times",
         _ => "a column of the dataset",
     }
 }

@@ -133,7 +133,8 @@ mod tests {
     fn edges_are_friendly_and_leave_twenty_each() {
         let lengths: Vec<u32> = (0..200).map(|i| 10 + i * 10).collect();
         let edges = BucketEdges::automatic(&lengths);
-        assert_eq!(edges.0, [0, 250, 500, 800, 1000, 1200, 1500, 1800]);
+        // 2000 would leave 19 above the last edge, so that one keeps two digits of 1760.
+        assert_eq!(edges.0, [0, 250, 500, 800, 1000, 1200, 1500, 1700]);
     }
 
     #[test]

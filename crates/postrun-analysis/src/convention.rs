@@ -14,6 +14,8 @@ pub struct Convention {
     pub(crate) explains: fn(&Difference<'_>) -> bool,
     /// The rows of a recording cannot give this figure.
     pub not_computable: bool,
+    /// Metric that some versions of the tool store under the same name.
+    pub otherwise: Option<&'static str>,
 }
 
 /// A computed figure that is not the reported one.
@@ -32,11 +34,11 @@ impl Difference<'_> {
 }
 
 const fn computable(id: &'static str, text: &'static str, explains: fn(&Difference<'_>) -> bool) -> Convention {
-    Convention { id, text, explains, not_computable: false }
+    Convention { id, text, explains, not_computable: false, otherwise: None }
 }
 
 const fn elsewhere(id: &'static str, text: &'static str) -> Convention {
-    Convention { id, text, explains: |_| true, not_computable: true }
+    Convention { id, text, explains: |_| true, not_computable: true, otherwise: None }
 }
 
 /// All conventions.
@@ -80,6 +82,13 @@ pub static CONVENTIONS: &[Convention] = &[
         "the client's stopwatch starts before the first send and stops after the last task; postrun's value is first send to last token",
         |d| d.reported_is_longer(),
     ),
+    Convention {
+        id: "in_1s_or_at_once",
+        text: "counted at one instant (peak_concurrency), not over a second",
+        explains: |_| false,
+        not_computable: false,
+        otherwise: Some("peak_concurrency"),
+    },
     computable(
         "client_tokenizer_prompts",
         "the client's totals count prompts with its own tokenizer, the stored lengths are the server's",

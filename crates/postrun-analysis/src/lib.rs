@@ -20,6 +20,7 @@ mod parity;
 mod percentile;
 mod requests;
 mod run;
+mod scope;
 mod steady;
 mod summary;
 mod timeline;

@@ -1,12 +1,13 @@
-//! The files of a folder, in name order.
+//! The files of a folder, in natural order.
 
 use crate::error::IngestError;
+use postrun_schema::natural_order;
 use std::path::{Path, PathBuf};
 
 const MAX_DEPTH: usize = 8;
 const MAX_FILES: usize = 10_000;
 
-/// All plain files below `root`, sorted by path. Hidden entries, datasets and unfinished ones are passed over.
+/// All plain files below `root`, in natural order of their paths. Hidden entries, datasets and unfinished ones are passed over.
 pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>, IngestError> {
     let mut out = Vec::new();
     let mut open = vec![(root.to_path_buf(), 0)];
@@ -34,7 +35,7 @@ pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>, IngestError> {
             }
         }
     }
-    out.sort();
+    out.sort_by(|a, b| natural_order(&a.to_string_lossy(), &b.to_string_lossy()));
     Ok(out)
 }
 

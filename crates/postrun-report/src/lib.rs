@@ -6,6 +6,7 @@
 mod csv;
 mod json;
 mod markdown;
+mod overview;
 mod quantity;
 mod section;
 mod sections;

@@ -1,5 +1,6 @@
 //! The report as Markdown that code-hosting sites render.
 
+use crate::overview;
 use crate::section::{Grid, Section};
 use crate::sections::{self, Detail};
 use postrun_analysis::RunAnalysis;
@@ -8,7 +9,7 @@ use postrun_analysis::RunAnalysis;
 pub fn to_markdown(runs: &[RunAnalysis]) -> String {
     let mut out = String::from("# postrun report\n");
     if runs.len() > 1 {
-        render(&sections::overview(runs), 2, &mut out);
+        render(&overview::overview(runs, Detail { wide: true }), 2, &mut out);
     }
     for run in runs {
         for (i, section) in sections::of_run(run, Detail { wide: true }).iter().enumerate() {

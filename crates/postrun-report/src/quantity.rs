@@ -41,11 +41,22 @@ pub(crate) fn number(v: f64) -> String {
     let digits = match size {
         s if s >= 999.95 => 0,
         s if s >= 99.995 => 1,
-        s if s.fract() == 0.0 => 0,
+        s if s == 0.0 => 0,
         s if s >= 9.9995 => 2,
         _ => 3,
     };
     format!("{v:.digits$}")
+}
+
+/// A count or a setting: whole numbers without decimals.
+pub(crate) fn plain(v: f64) -> String {
+    if v.fract() == 0.0 { format!("{v:.0}") } else { number(v) }
+}
+
+/// A time that someone chose, with its unit: `300 ms`, `5 s`.
+pub(crate) fn chosen_time(ns: f64) -> String {
+    let unit = if ns >= 1e9 { TimeUnit::Second } else { TimeUnit::fitting(ns) };
+    format!("{} {}", plain(unit.of(ns)), unit.name())
 }
 
 /// A time with its unit.
@@ -62,7 +73,11 @@ pub fn seconds(s: f64) -> String {
     if s >= 120.0 {
         return format!("{} min {:.0} s", (s / 60.0).floor(), (s % 60.0).floor());
     }
-    if s >= 1.0 || s == 0.0 { format!("{} s", number(s)) } else { time(s * 1e9) }
+    match s {
+        s if s.fract() == 0.0 => format!("{s} s"),
+        s if s >= 1.0 => format!("{} s", number(s)),
+        s => time(s * 1e9),
+    }
 }
 
 /// Bytes in binary units.

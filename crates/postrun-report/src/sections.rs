@@ -1,6 +1,6 @@
 //! What a person reads, section by section, for terminal and Markdown alike.
 
-use crate::quantity::{TimeUnit, bytes, count, number, percent, percentile_name, seconds, time};
+use crate::quantity::{TimeUnit, bytes, chosen_time, count, number, percent, percentile_name, plain, seconds, time};
 use crate::section::{Grid, Section};
 use crate::spark::spark;
 use postrun_analysis::{METRICS, MetricSummary, Percentile, RunAnalysis, RunValue, Summary};
@@ -33,64 +33,8 @@ pub(crate) fn of_run(a: &RunAnalysis, detail: Detail) -> Vec<Section> {
     out
 }
 
-/// One row a run.
-pub(crate) fn overview(runs: &[RunAnalysis]) -> Section {
-    let mut grid = Grid::new(&[
-        "Run",
-        "Load",
-        "ok",
-        "failed",
-        "req/s",
-        "out tok/s",
-        "TTFT P50",
-        "TTFT P95",
-        "TPOT P50",
-        "E2E P95",
-    ]);
-    grid.text_columns = vec![0, 1];
-    for a in runs {
-        let p = |id: &str, p: f64| cell(a.metric(id).and_then(|s| s.percentile(p)).map(|x| time(x.value)));
-        let v = |id: &str| cell(a.value(id).map(number));
-        grid.push(vec![
-            a.manifest.label.clone(),
-            load_short(a),
-            count(a.requests.ok),
-            count(a.requests.failed),
-            v("requests_per_s"),
-            v("output_tokens_per_s"),
-            p("ttft_ms", 50.0),
-            p("ttft_ms", 95.0),
-            p("tpot_ms", 50.0),
-            p("e2e_ms", 95.0),
-        ]);
-    }
-    let mut section = Section::new(format!("{} runs", runs.len()));
-    section.table = Some(grid);
-    if runs.iter().any(|a| a.metrics.is_empty()) {
-        section.notes.push(
-            "A dash means: that run's file holds only the client's summary, which its own part below lists."
-                .to_string(),
-        );
-    }
-    section
-}
-
-fn cell(text: Option<String>) -> String {
+pub(crate) fn cell(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_string())
-}
-
-fn load_short(a: &RunAnalysis) -> String {
-    let load = &a.manifest.load;
-    let mut parts = Vec::new();
-    match load.request_rate {
-        Some(rate) => parts.push(format!("{rate} req/s")),
-        None if load.unbounded => parts.push("unbounded".to_string()),
-        None => {}
-    }
-    if let Some(c) = load.max_concurrency {
-        parts.push(format!("≤{c}"));
-    }
-    if parts.is_empty() { "-".to_string() } else { parts.join(" ") }
 }
 
 fn headline(a: &RunAnalysis) -> Section {
@@ -199,8 +143,7 @@ fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis, detail: Deta
     section.table = Some(grid);
     if few {
         section.notes.push(
-            "* fewer than 5 values are expected beyond this percentile: it rests on single requests."
-                .to_string(),
+            "* fewer than 5 values are expected beyond this percentile: it rests on single requests.".to_string(),
         );
     }
     if a.requests.failed > 0 {
@@ -229,10 +172,10 @@ fn throughput(a: &RunAnalysis) -> Option<Section> {
     }
     for metric in rows {
         let Some(whole) = a.value(metric.id) else { continue };
-        let mut row = vec![metric.label.to_string(), unit_text(metric.unit).to_string(), number(whole)];
+        let mut row = vec![metric.label.to_string(), unit_text(metric.unit).to_string(), figure(metric.unit, whole)];
         if let Some(steady) = steady {
             let value = steady.values.iter().find(|v: &&RunValue| v.metric == metric.id);
-            row.push(cell(value.map(|v| number(v.value))));
+            row.push(cell(value.map(|v| figure(metric.unit, v.value))));
         }
         grid.push(row);
     }
@@ -243,7 +186,7 @@ fn throughput(a: &RunAnalysis) -> Option<Section> {
     section.table = Some(grid);
     section.notes.push(match &a.steady {
         Ok(s) => format!(
-            "Steady state: {} to {} after the first send, about {} requests in flight; ramp-up {} and drain tail {} of the run.",
+            "Steady state: {} to {} after the first send, about {} in flight; ramp-up {} and drain tail {} of the run.",
             seconds(s.window.start_ns as f64 / 1e9),
             seconds(s.window.end_ns as f64 / 1e9),
             s.level,
@@ -253,6 +196,11 @@ fn throughput(a: &RunAnalysis) -> Option<Section> {
         Err(why) => format!("Steady state not found: {why}."),
     });
     Some(section)
+}
+
+/// Counts without decimals, rates with them.
+fn figure(unit: Unit, value: f64) -> String {
+    if matches!(unit, Unit::Requests | Unit::Tokens) { plain(value) } else { number(value) }
 }
 
 fn unit_text(unit: Unit) -> &'static str {
@@ -276,7 +224,8 @@ fn steady_latency(a: &RunAnalysis, detail: Detail) -> Option<Section> {
 fn goodput(a: &RunAnalysis) -> Option<Section> {
     let good = a.facts.good?;
     let mut section = Section::new("Goodput");
-    let objective = |o: &postrun_analysis::Objective| format!("{} ≤ {}", metric_label(o.metric), time(o.at_most_ns));
+    let objective =
+        |o: &postrun_analysis::Objective| format!("{} ≤ {}", metric_label(o.metric), chosen_time(o.at_most_ns));
     let all: Vec<String> = a.objectives.iter().map(objective).collect();
     let share = if a.requests.total > 0 { good as f64 / a.requests.total as f64 } else { 0.0 };
     let rate = cell(a.value("goodput_requests_per_s").map(number));
@@ -388,7 +337,7 @@ fn reported(a: &RunAnalysis) -> Option<Section> {
     let differing = a.reported.iter().filter(|f| f.agrees == Some(false) || compared == 0);
     let mut whys: Vec<String> = Vec::new();
     for f in differing {
-        let value = |v: Option<f64>| cell(v.map(number));
+        let value = |v: Option<f64>| cell(v.map(plain));
         grid.push(vec![f.key.clone(), value(f.reported), value(f.computed), f.unit.clone()]);
         whys.extend(f.why.clone().filter(|w| !whys.contains(w)));
     }

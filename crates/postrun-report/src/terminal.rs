@@ -1,5 +1,6 @@
 //! The report as text for a terminal.
 
+use crate::overview;
 use crate::section::{Grid, Section};
 use crate::sections::{self, Detail};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
@@ -9,8 +10,7 @@ use postrun_analysis::RunAnalysis;
 const WIDE_FROM: u16 = 110;
 
 /// One rule under the header and nothing else: rows stay close together.
-const RULE_UNDER_HEADER: TableStyle =
-    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+const RULE_UNDER_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// How the text is to look.
 #[derive(Debug, Clone, Copy)]
@@ -24,10 +24,10 @@ pub struct Look {
 /// The report of `runs` as text that ends in a line break.
 pub fn to_table(runs: &[RunAnalysis], look: Look) -> String {
     let mut out = String::new();
-    if runs.len() > 1 {
-        render(&sections::overview(runs), look, &mut out);
-    }
     let detail = Detail { wide: look.width >= WIDE_FROM };
+    if runs.len() > 1 {
+        render(&overview::overview(runs, detail), look, &mut out);
+    }
     for run in runs {
         for section in sections::of_run(run, detail) {
             render(&section, look, &mut out);

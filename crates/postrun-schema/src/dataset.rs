@@ -3,6 +3,7 @@
 use crate::error::SchemaError;
 use crate::hashing::sha256_of_file;
 use crate::manifest::{MANIFEST_FILE, Manifest, SCHEMA};
+use crate::natural::natural_order;
 use crate::table::Table;
 use std::path::{Path, PathBuf};
 
@@ -113,7 +114,7 @@ fn check_version(found: &str, path: &Path) -> Result<(), SchemaError> {
     }
 }
 
-/// The datasets in `dir`: itself, or its `run=<label>` folders in name order. Empty: `dir` holds none.
+/// The datasets in `dir`: itself, or its `run=<label>` folders in natural order. Empty: `dir` holds none.
 pub fn find_datasets(dir: &Path) -> Result<Vec<PathBuf>, SchemaError> {
     if dir.join(MANIFEST_FILE).is_file() {
         return Ok(vec![dir.to_path_buf()]);
@@ -127,7 +128,7 @@ pub fn find_datasets(dir: &Path) -> Result<Vec<PathBuf>, SchemaError> {
             found.push(path);
         }
     }
-    found.sort();
+    found.sort_by(|a, b| natural_order(&a.to_string_lossy(), &b.to_string_lossy()));
     Ok(found)
 }
 

@@ -11,6 +11,7 @@ mod error;
 mod hashing;
 mod issue;
 mod manifest;
+mod natural;
 mod row;
 mod staging;
 mod table;
@@ -25,6 +26,7 @@ pub use issue::{Issue, IssueCode, Issues, Severity};
 pub use manifest::{
     Clock, ClockKind, Clocks, Counted, Load, MANIFEST_FILE, Manifest, SCHEMA, SourceFile, TableFile, TokenSource, Tool,
 };
+pub use natural::natural_order;
 pub use row::{Phase, RequestRow, Status};
 pub use staging::Staging;
 pub use table::{Column, Dtype, Table, Unit};

@@ -174,7 +174,7 @@ fn figure(key: &str) -> Option<Named> {
         "total_throughput" => named("total_tokens_per_s", "tok/s", "client_tokenizer_prompts"),
         "concurrency" => named("mean_concurrency", "requests", "to_stream_end"),
         "max_output_tokens_per_s" => named("peak_chunks_per_s", "chunks/s", "same"),
-        "max_concurrent_requests" => named("peak_requests_in_1s", "requests", "same"),
+        "max_concurrent_requests" => named("peak_requests_in_1s", "requests", "in_1s_or_at_once"),
         "accept_length" => named("accept_length", "tokens", "not_from_requests"),
         _ => return None,
     })

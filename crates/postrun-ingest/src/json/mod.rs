@@ -5,6 +5,13 @@
 //! This reader pulls values on demand, knows the byte offset of everything, and turns seconds straight into integer
 //! nanoseconds. Strings longer than a limit are cut, nesting is skipped without recursion.
 
+mod number;
+mod string;
+
+pub(crate) use number::{Seconds, number};
+pub(crate) use string::shorten;
+
+use number::fast_seconds;
 use std::io::Read;
 
 const BUFFER_BYTES: usize = 1 << 18;
@@ -42,16 +49,6 @@ impl std::fmt::Display for JsonError {
 }
 
 pub(crate) type Result<T> = std::result::Result<T, JsonError>;
-
-/// A number of seconds, as integer nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seconds {
-    Ns(i64),
-    Null,
-    NonFinite,
-    TooLarge,
-    NotANumber,
-}
 
 /// Any value; nested ones are skipped.
 #[derive(Debug, Clone, PartialEq)]
@@ -176,7 +173,7 @@ impl<R: Read> JsonReader<R> {
         }
     }
 
-    fn expect(&mut self, byte: u8, expected: &'static str) -> Result<()> {
+    fn require(&mut self, byte: u8, expected: &'static str) -> Result<()> {
         match self.peek()? {
             Some(b) if b == byte => {
                 self.pos += 1;
@@ -207,7 +204,7 @@ impl<R: Read> JsonReader<R> {
 
     /// Reads an object; `member` is called with each key and must consume its value.
     pub(crate) fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
-        self.expect(b'{', "an object")?;
+        self.require(b'{', "an object")?;
         if self.peek()? == Some(b'}') {
             self.pos += 1;
             return Ok(());
@@ -217,7 +214,7 @@ impl<R: Read> JsonReader<R> {
                 return self.unexpected("a key in double quotes");
             }
             let key = self.string(KEPT_KEY_BYTES)?;
-            self.expect(b':', "':' after a key")?;
+            self.require(b':', "':' after a key")?;
             member(self, &key)?;
             match self.peek()? {
                 Some(b',') => self.pos += 1,
@@ -363,112 +360,6 @@ impl<R: Read> JsonReader<R> {
         self.pos += n;
         Ok(&self.buf[start..start + n])
     }
-
-    fn skip_string(&mut self) -> Result<()> {
-        self.pos += 1;
-        loop {
-            match memchr::memchr3(b'"', b'\\', b'\n', &self.buf[self.pos..self.len]) {
-                Some(i) => {
-                    self.pos += i;
-                    match self.buf[self.pos] {
-                        b'"' => {
-                            self.pos += 1;
-                            return Ok(());
-                        }
-                        b'\\' => {
-                            self.ensure(2)?;
-                            if self.len - self.pos < 2 {
-                                return Err(JsonError::Cut { at: self.base + self.len as u64 });
-                            }
-                            self.pos += 2;
-                        }
-                        _ if self.newline_ends_record => return self.unexpected("the end of a string"),
-                        _ => self.pos += 1,
-                    }
-                }
-                None => {
-                    self.pos = self.len;
-                    if !self.fill()? {
-                        return Err(JsonError::Cut { at: self.offset() });
-                    }
-                }
-            }
-        }
-    }
-
-    /// Reads a string whose opening quote is next, keeping at most `keep` bytes of it (whole characters).
-    pub(crate) fn string(&mut self, keep: usize) -> Result<String> {
-        self.expect(b'"', "a string")?;
-        let mut out: Vec<u8> = Vec::new();
-        loop {
-            match self.byte()? {
-                None => return Err(JsonError::Cut { at: self.offset() }),
-                Some(b'"') => {
-                    self.pos += 1;
-                    break;
-                }
-                Some(b'\n') if self.newline_ends_record => return self.unexpected("the end of a string"),
-                Some(b'\\') => self.escape(&mut out)?,
-                Some(_) => {
-                    let rest = &self.buf[self.pos..self.len];
-                    let n = memchr::memchr3(b'"', b'\\', b'\n', rest).unwrap_or(rest.len()).max(1);
-                    if out.len() < keep {
-                        out.extend_from_slice(&rest[..n.min(keep + 4)]);
-                    }
-                    self.pos += n;
-                }
-            }
-        }
-        let text = match String::from_utf8(out) {
-            Ok(text) => text,
-            Err(e) => {
-                // A cut in the middle of a character is ours, anything earlier is the file's.
-                let cut_by_us = e.as_bytes().len() >= keep && e.utf8_error().error_len().is_none();
-                self.not_utf8 += u64::from(!cut_by_us);
-                String::from_utf8_lossy(e.as_bytes()).into_owned()
-            }
-        };
-        Ok(shorten(text, keep))
-    }
-
-    fn escape(&mut self, out: &mut Vec<u8>) -> Result<()> {
-        self.ensure(12)?;
-        let rest = &self.buf[self.pos..self.len];
-        let Some(&kind) = rest.get(1) else { return Err(JsonError::Cut { at: self.base + self.len as u64 }) };
-        let hex = |from: usize| {
-            let digits = rest.get(from..from + 4)?;
-            u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-        };
-        let mut used = 2;
-        let c = match kind {
-            b'"' | b'\\' | b'/' => kind as char,
-            b'n' => '\n',
-            b't' => '\t',
-            b'r' => '\r',
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'u' => {
-                let Some(high) = hex(2) else { return self.unexpected("four hex digits after \\u") };
-                used = 6;
-                let low = match (0xD800..0xDC00).contains(&high) && rest.get(6..8) == Some(b"\\u") {
-                    true => hex(8).filter(|low| (0xDC00..0xE000).contains(low)),
-                    false => None,
-                };
-                let code = match low {
-                    Some(low) => {
-                        used = 12;
-                        0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
-                    }
-                    None => high,
-                };
-                char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
-            }
-            _ => return self.unexpected("an escape that JSON knows"),
-        };
-        out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-        self.pos += used;
-        Ok(())
-    }
 }
 
 fn is_token_byte(b: u8) -> bool {
@@ -479,104 +370,9 @@ fn shown(token: &[u8]) -> String {
     format!("{:?}", String::from_utf8_lossy(&token[..token.len().min(32)]))
 }
 
-/// A JSON number, or one of the words that languages write for non-finite ones.
-pub(crate) fn number(token: &[u8]) -> Option<f64> {
-    let text = std::str::from_utf8(token).ok()?;
-    match text {
-        "NaN" | "nan" | "-nan" | "-NaN" | "+nan" => Some(f64::NAN),
-        "Infinity" | "inf" | "Inf" | "+inf" | "+Infinity" => Some(f64::INFINITY),
-        "-Infinity" | "-inf" | "-Inf" => Some(f64::NEG_INFINITY),
-        _ if text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().all(is_number_byte) => text.parse().ok(),
-        _ => None,
-    }
-}
-
-fn is_number_byte(b: u8) -> bool {
-    b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E')
-}
-
-/// `text` cut to at most `keep` bytes at a character boundary.
-pub(crate) fn shorten(mut text: String, keep: usize) -> String {
-    if text.len() > keep {
-        let mut end = keep;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
-    }
-    text
-}
-
-/// Plain decimal seconds at the start of `s` as nanoseconds (rounded to nearest), with the bytes used.
-/// `None` for anything else: exponents, words, more than 9 whole digits, or a number that touches the end of `s`.
-#[inline]
-fn fast_seconds(s: &[u8]) -> Option<(i64, usize)> {
-    let mut i = 0;
-    let negative = s.first() == Some(&b'-');
-    i += usize::from(negative);
-    let start = i;
-    let mut whole: i64 = 0;
-    while let Some(d) = s.get(i).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
-        whole = whole * 10 + i64::from(d);
-        i += 1;
-        if i - start > 9 {
-            return None;
-        }
-    }
-    if i == start {
-        return None;
-    }
-    let mut ns = whole * 1_000_000_000;
-    if s.get(i) == Some(&b'.') {
-        i += 1;
-        let first = i;
-        let mut unit: i64 = 1_000_000_000;
-        while let Some(d) = s.get(i).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
-            if unit > 1 {
-                unit /= 10;
-                ns += i64::from(d) * unit;
-            } else if unit == 1 {
-                unit = 0;
-                ns += i64::from(d >= 5);
-            }
-            i += 1;
-        }
-        if i == first {
-            return None;
-        }
-    }
-    match s.get(i) {
-        Some(b',' | b']' | b'}' | b' ' | b'\n' | b'\r' | b'\t') => Some((if negative { -ns } else { ns }, i)),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn seconds(text: &str) -> Seconds {
-        let mut reader = JsonReader::new(text.as_bytes());
-        reader.seconds().unwrap()
-    }
-
-    #[test]
-    fn seconds_become_the_nearest_nanosecond() {
-        assert_eq!(seconds("0.1,"), Seconds::Ns(100_000_000));
-        assert_eq!(seconds("0.0057377590001124,"), Seconds::Ns(5_737_759));
-        assert_eq!(seconds("0.0057377595,"), Seconds::Ns(5_737_760));
-        assert_eq!(seconds("6.579000000783708e-06 "), Seconds::Ns(6_579));
-        assert_eq!(seconds("353399.73]"), Seconds::Ns(353_399_730_000_000));
-        assert_eq!(seconds("1764481545.25]"), Seconds::Ns(1_764_481_545_250_000_000));
-        assert_eq!(seconds("-0.5]"), Seconds::Ns(-500_000_000));
-        assert_eq!(seconds("1e300]"), Seconds::TooLarge);
-        for text in ["NaN,", "-nan,", "nan]", "Infinity,", "-Infinity,", "inf,", "\"inf\","] {
-            assert_eq!(seconds(text), Seconds::NonFinite, "{text}");
-        }
-        assert_eq!(seconds("null,"), Seconds::Null);
-        assert_eq!(seconds("\"soon\","), Seconds::NotANumber);
-        assert_eq!(seconds("[1],"), Seconds::NotANumber);
-    }
 
     #[test]
     fn a_number_at_the_end_of_the_text_is_cut() {
@@ -592,19 +388,6 @@ mod tests {
         assert_eq!(reader.peek().unwrap(), None);
         let mut reader = JsonReader::new("[}".as_bytes());
         assert!(reader.skip_value().is_err());
-    }
-
-    #[test]
-    fn strings_are_cut_at_whole_characters() {
-        let mut reader = JsonReader::new("\"a\\u00e9\\n\\ud83d\\ude00é\"".as_bytes());
-        assert_eq!(reader.string(100).unwrap(), "aé\n😀é");
-        let long = format!("\"{}\"", "é".repeat(1_000_000));
-        let mut reader = JsonReader::new(long.as_bytes());
-        assert_eq!(reader.string(5).unwrap(), "éé");
-        assert_eq!(reader.not_utf8, 0);
-        let mut reader = JsonReader::new(&b"\"a\xff\""[..]);
-        assert_eq!(reader.string(100).unwrap(), "a\u{fffd}");
-        assert_eq!(reader.not_utf8, 1);
     }
 
     #[test]
