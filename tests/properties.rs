@@ -4,12 +4,14 @@ use crate::support::{fixture, report, temp_file};
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// A run of SGLang's shape with the given requests: prompt, TTFT in ms, gaps in ms.
-fn recording(requests: &[(u32, u32, Vec<u32>)]) -> Vec<u8> {
-    let list = |f: &dyn Fn(&(u32, u32, Vec<u32>)) -> String| requests.iter().map(f).collect::<Vec<_>>().join(",");
+/// Prompt tokens, TTFT in ms, gaps in ms.
+type Request = (u32, u32, Vec<u32>);
+
+/// A run of SGLang's shape with the given requests.
+fn recording(requests: &[Request]) -> Vec<u8> {
+    let list = |f: &dyn Fn(&Request) -> String| requests.iter().map(f).collect::<Vec<_>>().join(",");
     let seconds = |ms: u32| format!("{:.3}", f64::from(ms) / 1e3);
-    let gaps =
-        |r: &(u32, u32, Vec<u32>)| format!("[{}]", r.2.iter().map(|g| seconds(*g)).collect::<Vec<_>>().join(","));
+    let gaps = |r: &Request| format!("[{}]", r.2.iter().map(|g| seconds(*g)).collect::<Vec<_>>().join(","));
     format!(
         "{{\"backend\":\"vllm\",\"dataset_name\":\"random\",\"random_range_ratio\":0.0,\"request_rate\":Infinity,\"duration\":100.0,\"completed\":{},\
          \"input_lens\":[{}],\"output_lens\":[{}],\"ttfts\":[{}],\"itls\":[{}],\"errors\":[{}]}}\n",
@@ -103,6 +105,6 @@ proptest! {
 }
 
 /// With one token a chunk, gaps per token are the gaps.
-fn values_copy(requests: &[(u32, u32, Vec<u32>)]) -> Vec<f64> {
+fn values_copy(requests: &[Request]) -> Vec<f64> {
     requests.iter().flat_map(|r| r.2.iter().map(|g| f64::from(*g))).collect()
 }

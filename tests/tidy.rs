@@ -112,7 +112,6 @@ fn top_level_is_what_it_should_be() {
         "ARCHITECTURE.md",
         "CHANGELOG.md",
         "LICENSE",
-        "rustfmt.toml",
         "target",
     ];
     for entry in std::fs::read_dir(root()).unwrap() {

@@ -97,8 +97,7 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
             counter.add(gap, 1);
         }
     })?;
-    let peak = |value: f64| (value > 0.0).then_some(value);
-    facts.peak_tokens_per_s = peak(seconds.iter().map(|s| s.0).fold(0.0, f64::max));
+    facts.peak_tokens_per_s = seconds.iter().map(|s| s.0).reduce(f64::max).filter(|tokens| *tokens > 0.0);
     facts.peak_chunks_per_s = seconds.iter().map(|s| s.1).max().filter(|n| *n > 0);
 
     let mut chunk = chunk.plan(plan.percentiles);

@@ -374,8 +374,8 @@ fn read_gaps<R: Read>(
             false => Gaps::Unknown,
         });
         let stored = match (&mut spool, good) {
-            (Some(spool), true) => spool.push(&at_ns).map_err(RecordError::from),
-            (Some(spool), false) => spool.push(&[]).map_err(RecordError::from),
+            (Some(spool), true) => spool.push(&at_ns),
+            (Some(spool), false) => spool.push(&[]),
             (None, true) if base.is_some() => match writer.push_chunks(index as u32, at_ns.iter().copied(), |_| None) {
                 Ok(n) => {
                     columns.written_chunks.push(Some(n));

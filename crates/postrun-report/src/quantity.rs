@@ -41,7 +41,7 @@ pub(crate) fn number(v: f64) -> String {
     let digits = match size {
         s if s >= 999.95 => 0,
         s if s >= 99.995 => 1,
-        s if s == 0.0 => 0,
+        0.0 => 0,
         s if s >= 9.9995 => 2,
         _ => 3,
     };
