@@ -56,7 +56,7 @@ fn bad_arguments_exit_with_2_and_say_what_is_expected() {
         (vec!["report", RECORDING, "--input-format", "nonesuch"], "vllm_bench"),
         (vec!["report", "nonesuch.json"], "nonesuch.json"),
         (vec!["report"], "Usage"),
-        (vec!["explain", "nonesuch"], "ttft_ms"),
+        (vec!["explain", "tftt"], "ttft_ms"),
         (vec!["ingest", "-"], "-o DIR"),
     ] {
         let ran = run(&args);
@@ -135,9 +135,12 @@ fn a_closed_pipe_is_no_error() {
 #[test]
 fn output_files_get_the_form_of_their_ending() {
     let dir = tempfile::tempdir().unwrap();
-    for (name, start) in
-        [("r.json", "{\n  \"schema\""), ("r.md", "# postrun report"), ("r.csv", "run,scope,"), ("r.txt", "result\n")]
-    {
+    for (name, start) in [
+        ("r.json", "{\n  \"schema\""),
+        ("r.md", "# postrun report"),
+        ("r.csv", "run,scope,"),
+        ("r.txt", "long_prompts\n"),
+    ] {
         let path = dir.path().join(name);
         let ran = run(["report", RECORDING, "-o", path.to_str().unwrap()]);
         assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);

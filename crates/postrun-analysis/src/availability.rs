@@ -2,7 +2,7 @@
 
 use crate::metric::Metric;
 use crate::requests::Requests;
-use postrun_schema::{Dataset, Table};
+use postrun_schema::{Dataset, IssueCode, Table};
 use serde::Serialize;
 
 /// A metric that could not be computed.
@@ -23,7 +23,7 @@ pub fn supplier(table: Table, column: &str) -> &'static str {
             "per-request chunk times (vllm bench serve --save-detailed, SGLang --output-details)"
         }
         (Table::Requests, "sent_ns" | "scheduled_send_ns") => {
-            "send times per request (vllm bench serve 0.16 or newer with --save-detailed; SGLang's client never stores them)"
+            "send times per request (vllm bench serve 0.16 or newer; SGLang's client stores none)"
         }
         (Table::Requests, "queue_ns" | "prefill_ns" | "decode_ns" | "inference_ns") => {
             "server-side request times (vLLM spans or 0.33 per-request metrics, SGLang request metrics)"
@@ -47,8 +47,8 @@ fn fact(table: Table, column: &str) -> &'static str {
     }
 }
 
-/// Why `metric` has no value in this run.
-pub(crate) fn explain(metric: &Metric, dataset: &Dataset, requests: &Requests) -> Unavailable {
+/// Why `metric` has no value in this run (or in the window that was asked for).
+pub(crate) fn explain(metric: &Metric, dataset: &Dataset, requests: &Requests, windowed: bool) -> Unavailable {
     let absent = metric.requires.iter().find(|(table, column)| match table {
         Table::Requests => !requests.present.contains(column),
         other => dataset.rows(*other) == 0,
@@ -58,6 +58,14 @@ pub(crate) fn explain(metric: &Metric, dataset: &Dataset, requests: &Requests) -
             ("per-request records: the file holds the client's summary only".to_string(), supplier(Table::Requests, ""))
         }
         Some((table, column)) => (format!("{} not recorded", fact(*table, column)), supplier(*table, column)),
+        None if windowed => ("no value for a window".to_string(), "the report of the whole run"),
+        None if metric.id == "goodput_requests_per_s" => {
+            ("an objective is about a value that no request has".to_string(), "a recording of that value")
+        }
+        None if dataset.manifest().issues.iter().any(|i| i.code == IssueCode::SmoothedGaps) => (
+            "the client stored gaps per token, not per chunk".to_string(),
+            "a backend whose gaps are stored as they came",
+        ),
         None => ("no request has all the values it needs".to_string(), supplier(Table::Requests, "")),
     };
     Unavailable { metric: metric.id, missing, needed }

@@ -1,7 +1,14 @@
 //! Prompt-length buckets: every request in exactly one, so that the buckets add up to the whole.
+//!
+//! Buckets are half-open: `[edge, next edge)`, the last one open. Automatic edges lie near quantiles of the prompt
+//! lengths (at most 8 buckets), rounded to friendly numbers where at least 20 requests stay on each side; equal lengths
+//! are never split, so a run of one length has one bucket. `--buckets 0,128,2k` sets the edges; a bucket from 0 is always
+//! there, and k is 1024. Requests whose prompt length is not recorded form a bucket of their own. Failed requests are
+//! counted in their bucket and enter none of its latencies.
 
 use crate::requests::{Outcome, Requests};
 use crate::run::MetricSummary;
+use crate::window::Window;
 use serde::Serialize;
 
 /// Smallest automatic bucket.
@@ -74,7 +81,12 @@ impl BucketEdges {
     }
 
     /// Empty results, one a bucket, plus one for unknown lengths if there are any.
-    pub(crate) fn results(&self, requests: &Requests, assigned: &[Option<u32>]) -> Vec<BucketResult> {
+    pub(crate) fn results(
+        &self,
+        requests: &Requests,
+        assigned: &[Option<u32>],
+        window: Option<Window>,
+    ) -> Vec<BucketResult> {
         let mut out: Vec<BucketResult> = (0..=self.0.len())
             .map(|b| BucketResult {
                 lo: self.0.get(b).copied(),
@@ -85,7 +97,7 @@ impl BucketEdges {
                 metrics: Vec::new(),
             })
             .collect();
-        for (i, bucket) in assigned.iter().enumerate() {
+        for (i, bucket) in assigned.iter().enumerate().filter(|(i, _)| requests.belongs(*i, window)) {
             let Some(result) = bucket.and_then(|b| out.get_mut(b as usize)) else { continue };
             result.requests += 1;
             match requests.status[i] {
@@ -96,6 +108,8 @@ impl BucketEdges {
         }
         if out.last().is_some_and(|unknown| unknown.requests == 0) {
             out.pop();
+        } else if self.0.len() == 1 && out.first().is_some_and(|all| all.requests == 0) {
+            out.remove(0);
         }
         out
     }

@@ -96,10 +96,9 @@ pub static CONVENTIONS: &[Convention] = &[
         |d| (0.5..2.0).contains(&(d.computed / d.reported)),
     ),
     elsewhere("thresholds_not_stored", "the file does not store the objectives it was counted with"),
-    elsewhere(
-        "not_from_requests",
-        "measured outside the requests (server counters or settings); not in this recording",
-    ),
+    elsewhere("not_from_requests", "counted by the server or by side probes, not from these requests"),
+    elsewhere("speech_only", "real-time factor of speech recognition, 0 for everything else"),
+    elsewhere("only_as_total", "the file stores it as a total only, nothing per request"),
     elsewhere("text_not_kept", "counted by tokenising the generated text, which postrun does not keep"),
     elsewhere("not_computed_here", "postrun has no such metric"),
 ];

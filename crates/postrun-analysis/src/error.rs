@@ -22,6 +22,22 @@ pub enum AnalysisError {
         /// Run.
         label: String,
     },
+    /// The chunks table has rows without a time.
+    #[error("{label}: the chunks table has {nulls} rows without a time; ingest again")]
+    NullChunks {
+        /// Run.
+        label: String,
+        /// How many.
+        nulls: u64,
+    },
+    /// The window asked for has no part of the run in it.
+    #[error("{label}: --window lies outside the run, which lasts {run_s:.3} s from the first send to the last token")]
+    WindowOutside {
+        /// Run.
+        label: String,
+        /// Length of the run in seconds.
+        run_s: f64,
+    },
     /// The chunks table does not have the rows that the requests table promises.
     #[error("{label}: the chunks table has {found} rows, the requests table counts {expected}; ingest again")]
     ChunkCount {

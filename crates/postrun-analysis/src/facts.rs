@@ -5,14 +5,20 @@
 pub struct RunFacts {
     /// Length of the measurement in seconds.
     pub duration_s: Option<f64>,
-    /// Measured requests that ended, well or not.
+    /// Measured requests that belong to the scope, however they ended.
     pub requests: u64,
     /// Of them ok.
     pub ok: u64,
+    /// Ok requests that ended inside the scope; in a window, not the same set.
+    pub ended: u64,
     /// Of them failed.
     pub failed: u64,
     /// Prompt tokens of the ok requests.
     pub prompt_tokens: Option<u64>,
+    /// Mean prompt tokens of the ok requests that belong to the scope and have the value.
+    pub mean_prompt_tokens: Option<f64>,
+    /// Mean output tokens of the ok requests that belong to the scope and have the value.
+    pub mean_output_tokens: Option<f64>,
     /// Output tokens of the ok requests (in a window: of chunks inside it).
     pub output_tokens: Option<f64>,
     /// Token-bearing chunks of the ok requests.

@@ -158,7 +158,10 @@ impl Seen {
     /// The gap per token in picoseconds, and how often it counts.
     #[inline]
     fn per_token(&self, gap_ns: u64) -> (u64, u64) {
-        let ps = gap_ns as f64 * PS / self.gap_tokens.max(f64::MIN_POSITIVE);
+        if self.gap_tokens <= 0.0 {
+            return (0, 0);
+        }
+        let ps = gap_ns as f64 * PS / self.gap_tokens;
         let weight = if self.tokens_known { self.gap_tokens as u64 } else { 1 };
         (ps.round().min(u64::MAX as f64) as u64, weight)
     }
@@ -270,6 +273,10 @@ impl<'a, 'b> Scan<'a, 'b> {
             let batch = self.frame.clone().select(columns.clone()).slice(from as i64, take as IdxSize);
             let df = batch.collect().map_err(&err)?;
             let at = df.column("at_ns").and_then(|c| c.i64()).map_err(&err)?;
+            if at.null_count() > 0 {
+                let label = self.plan.dataset.manifest().label.clone();
+                return Err(AnalysisError::NullChunks { label, nulls: at.null_count() as u64 });
+            }
             if self.tokens_recorded {
                 let tokens = df.column("tokens").and_then(|c| c.u16()).map_err(&err)?;
                 at.iter().zip(tokens.iter()).for_each(|(at, tokens)| walk.step(at.unwrap_or(0), tokens, &mut each));
@@ -338,7 +345,8 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.seen.bucket = self.plan.buckets[i].unwrap_or(0) as usize;
         let out = r.output_tokens[i].map_or(0.0, f64::from);
         self.mean_tokens = out / f64::from(chunks);
-        self.later_tokens = if chunks > 1 && out > 1.0 { (out - 1.0) / f64::from(chunks - 1) } else { 1.0 };
+        // 0: not known, so that its gaps count as chunks and not as tokens.
+        self.later_tokens = if chunks > 1 && out > 1.0 { (out - 1.0) / f64::from(chunks - 1) } else { 0.0 };
     }
 
     #[inline]
@@ -350,7 +358,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         if self.counts {
             let seen = &mut self.seen;
             seen.at_ns = self.sent.map(|sent| sent.saturating_add(at));
-            seen.gap_ns = self.previous.and_then(|before| u64::try_from(at - before).ok());
+            seen.gap_ns = self.previous.and_then(|before| u64::try_from(at.saturating_sub(before)).ok());
             seen.tokens_known = tokens.is_some();
             (seen.tokens, seen.gap_tokens) = match tokens {
                 Some(n) => (f64::from(n), f64::from(n)),

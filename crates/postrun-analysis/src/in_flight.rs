@@ -63,6 +63,12 @@ impl InFlight {
             .map(|(level, _)| level)
     }
 
+    /// Level times nanoseconds between `from` and `to`.
+    pub(crate) fn area(&self, from: i64, to: i64) -> f64 {
+        let part = |(a, b, level): (i64, i64, u64)| (b.min(to) - a.max(from)).max(0) as f64 * level as f64;
+        self.spans().map(part).sum()
+    }
+
     /// Mean level in each of `n` windows of `width_ns` from 0.
     pub(crate) fn mean_levels(&self, width_ns: i64, n: usize) -> Vec<f64> {
         let mut area = vec![0.0; n];

@@ -24,6 +24,7 @@ mod scope;
 mod steady;
 mod summary;
 mod timeline;
+mod topics;
 mod window;
 
 pub use availability::{Unavailable, supplier};
@@ -40,4 +41,5 @@ pub use run::{MetricSummary, Options, RequestCounts, RunAnalysis, RunValue, anal
 pub use steady::SteadyState;
 pub use summary::{PERCENTILES, Summary};
 pub use timeline::{Timeline, TimelineWindow};
+pub use topics::{TOPICS, Topic};
 pub use window::Window;

@@ -23,6 +23,12 @@ impl Objective {
         Ok(Objective { metric: metric.id, at_most_ns })
     }
 
+    /// True if any request of the run has the value it is about.
+    pub(crate) fn measured_in(&self, requests: &Requests) -> bool {
+        let position = METRICS.iter().position(|m| m.id == self.metric);
+        position.is_some_and(|p| requests.values[p].iter().any(|v| v.is_finite()))
+    }
+
     /// True if request `i` meets it. A value that is not there does not; a request of one output token has no
     /// second token that TPOT could be about, and passes there.
     pub(crate) fn met(&self, requests: &Requests, i: usize) -> bool {

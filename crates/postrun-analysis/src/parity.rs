@@ -1,4 +1,10 @@
 //! What the client reported, beside what its own recording says.
+//!
+//! Every figure that the client stored of its own run is computed again from the per-request records, by postrun's
+//! definitions. They agree within 1e-6 (times within a nanosecond), or the report names the definition that differs: the
+//! client's stopwatch around the run, a latency that runs to the closing chunk, prompts counted by another tokenizer.
+//! A figure that the records cannot give is listed with the reason. A file that holds the client's summary only has
+//! nothing to compare but rates, which follow from its totals and its duration.
 
 use crate::convention::{Difference, find};
 use crate::error::AnalysisError;
@@ -10,6 +16,8 @@ use serde::Serialize;
 /// Largest relative difference that counts as agreement: files store full double precision, times are rounded to the
 /// nanosecond.
 const TOLERANCE: f64 = 1e-6;
+/// Times are kept to the nanosecond.
+const ROUNDING_MS: f64 = 1e-6;
 
 /// A figure the client stored, and ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,8 +75,10 @@ pub(crate) fn load(dataset: &Dataset) -> Result<Vec<(ReportedFigure, String)>, A
     read().map_err(polars_error(dataset))
 }
 
-fn agree(ours: f64, theirs: f64) -> bool {
-    (ours - theirs).abs() <= TOLERANCE * theirs.abs().max(ours.abs())
+/// Durations of a few nanoseconds, and a spread of nothing, are equal within the rounding of a time.
+fn agree(ours: f64, theirs: f64, unit: &str) -> bool {
+    let rounding = if unit == "ms" { ROUNDING_MS } else { 0.0 };
+    (ours - theirs).abs() <= (TOLERANCE * theirs.abs().max(ours.abs())).max(rounding)
 }
 
 /// Compares each figure with `computed`, a lookup by metric and statistic in the figure's unit.
@@ -83,18 +93,19 @@ pub(crate) fn compare(
     let judge = |(mut figure, convention): (ReportedFigure, String)| {
         let convention = find(&convention);
         let elsewhere = convention.filter(|c| c.not_computable);
-        if elsewhere.is_none() && has_rows {
+        // Without records, only rates follow from what the file holds: the client's totals over its duration.
+        if elsewhere.is_none() && (has_rows || figure.metric.ends_with("_per_s")) {
             figure.computed = computed(&figure.metric, &figure.stat);
         }
         match (figure.computed, figure.reported) {
             (Some(ours), Some(theirs)) => {
                 let other = convention.and_then(|c| computed(c.otherwise?, &figure.stat));
-                figure.agrees = Some(agree(ours, theirs));
-                if let (Some(other), Some(c), false) = (other, convention, agree(ours, theirs))
-                    && agree(other, theirs)
+                figure.agrees = Some(agree(ours, theirs, &figure.unit));
+                if let (Some(other), Some(c), false) = (other, convention, agree(ours, theirs, &figure.unit))
+                    && agree(other, theirs, &figure.unit)
                 {
                     (figure.computed, figure.agrees, figure.why) = (Some(other), Some(true), Some(c.text.to_string()));
-                } else if !agree(ours, theirs) {
+                } else if !agree(ours, theirs, &figure.unit) {
                     let difference =
                         Difference { computed: ours, reported: theirs, stat: &figure.stat, has_issue: &has_issue };
                     let explained = convention.filter(|c| (c.explains)(&difference));

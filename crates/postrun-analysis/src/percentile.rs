@@ -7,7 +7,9 @@
 //!
 //! Every percentile comes with a distribution-free 95 % interval: two order statistics between which the true
 //! percentile of the population lies with that probability, whatever the distribution (binomial argument). It assumes
-//! independent values; gaps of one stream are not, so for ITL the true uncertainty is larger.
+//! independent values. Gaps of one stream are not, nor are latencies of a run whose queue grows: there the true
+//! uncertainty is larger. A percentile beyond which fewer than 5 values are expected is marked (`*`, `few_samples`): it
+//! rests on single requests.
 
 use serde::Serialize;
 

@@ -9,6 +9,9 @@ use polars::prelude::*;
 use postrun_schema::{Dataset, Table};
 use std::collections::BTreeSet;
 
+/// Three years: no time of a benchmark is larger, and sums of them never overflow.
+const CREDIBLE_NS: i64 = 100_000_000_000_000_000;
+
 /// One row a request, in the dataset's order.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
@@ -18,6 +21,8 @@ pub(crate) struct Requests {
     pub prompt_tokens: Vec<Option<u32>>,
     pub output_tokens: Vec<Option<u32>>,
     pub chunks: Vec<Option<u32>>,
+    /// `Some(false)`: the answer came in one piece.
+    pub streamed: Vec<Option<bool>>,
     pub sent_ns: Vec<Option<i64>>,
     pub ttft_ns: Vec<Option<i64>>,
     pub e2e_ns: Vec<Option<i64>>,
@@ -38,7 +43,7 @@ impl Requests {
     pub(crate) fn load(dataset: &Dataset) -> Result<Requests, AnalysisError> {
         let err = polars_error(dataset);
         let Some(frame) = table(dataset, Table::Requests)? else { return Ok(Requests::default()) };
-        let mut wanted: Vec<Expr> = ["phase", "status"].into_iter().map(col).collect();
+        let mut wanted: Vec<Expr> = ["phase", "status", "streamed"].into_iter().map(col).collect();
         let counts = ["prompt_tokens", "output_tokens", "chunks"];
         wanted.extend(counts.into_iter().map(|c| col(c).cast(DataType::UInt32)));
         wanted.extend(["sent_ns", "ttft_ns", "e2e_ns"].into_iter().map(col));
@@ -56,7 +61,9 @@ impl Requests {
         let phase = df.column("phase")?.str()?;
         let status = df.column("status")?.str()?;
         let u32s = |name: &str| -> PolarsResult<Vec<Option<u32>>> { Ok(df.column(name)?.u32()?.iter().collect()) };
-        let i64s = |name: &str| -> PolarsResult<Vec<Option<i64>>> { Ok(df.column(name)?.i64()?.iter().collect()) };
+        let i64s = |name: &str| -> PolarsResult<Vec<Option<i64>>> {
+            Ok(df.column(name)?.i64()?.iter().map(|v| v.filter(|v| v.abs() <= CREDIBLE_NS)).collect())
+        };
         let mut values = vec![Vec::new(); METRICS.len()];
         for (position, metric) in METRICS.iter().enumerate() {
             if matches!(metric.compute, Compute::PerRequest(_)) {
@@ -82,6 +89,7 @@ impl Requests {
             prompt_tokens: u32s("prompt_tokens")?,
             output_tokens: u32s("output_tokens")?,
             chunks: u32s("chunks")?,
+            streamed: df.column("streamed")?.bool()?.iter().collect(),
             sent_ns: i64s("sent_ns")?,
             ttft_ns: i64s("ttft_ns")?,
             e2e_ns: i64s("e2e_ns")?,
@@ -99,9 +107,10 @@ impl Requests {
         self.measured[i] && self.status[i] == Outcome::Ok
     }
 
-    /// The instant that decides whether a request belongs to a window: its first token, else its end.
+    /// The instant that decides whether a request belongs to a window: its first token, else its end, else (failed)
+    /// its send.
     pub(crate) fn decisive_ns(&self, i: usize) -> Option<i64> {
-        let after = self.ttft_ns[i].or(self.e2e_ns[i])?;
+        let after = self.ttft_ns[i].or(self.e2e_ns[i]).unwrap_or(0);
         Some(self.sent_ns[i]?.saturating_add(after))
     }
 
@@ -110,13 +119,23 @@ impl Requests {
         Some(self.sent_ns[i]?.saturating_add(self.e2e_ns[i]?))
     }
 
-    /// True if request `i` enters the latency metrics of `window` (`None`: of the whole run).
-    pub(crate) fn in_scope(&self, i: usize, window: Option<Window>) -> bool {
-        self.counts(i)
+    /// True if request `i` is part of the measurement and belongs to `window` (`None`: to the whole run).
+    pub(crate) fn belongs(&self, i: usize, window: Option<Window>) -> bool {
+        self.measured[i]
             && match window {
                 None => true,
                 Some(window) => self.decisive_ns(i).is_some_and(|at| window.contains(at)),
             }
+    }
+
+    /// True if request `i` enters the latency metrics of `window` (`None`: of the whole run).
+    pub(crate) fn in_scope(&self, i: usize, window: Option<Window>) -> bool {
+        self.status[i] == Outcome::Ok && self.belongs(i, window)
+    }
+
+    /// When the first measured request was sent, whatever became of it.
+    pub(crate) fn first_send_ns(&self) -> Option<i64> {
+        (0..self.len()).filter(|i| self.measured[*i]).filter_map(|i| self.sent_ns[i]).min()
     }
 
     /// First send and last token of the ok requests.

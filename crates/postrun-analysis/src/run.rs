@@ -16,7 +16,7 @@ use crate::steady::{self, SteadyState};
 use crate::summary::{PERCENTILES, Summary};
 use crate::timeline::{self, Timeline, TimelineWindow};
 use crate::window::Window;
-use postrun_schema::{Dataset, Manifest, TokenSource};
+use postrun_schema::{Dataset, Manifest};
 use serde::Serialize;
 
 /// What the user asked for.
@@ -86,8 +86,8 @@ pub struct RunAnalysis {
     pub metrics: Vec<MetricSummary>,
     /// By prompt length; empty without per-request records.
     pub buckets: Vec<BucketResult>,
-    /// The steady part, or why there is none.
-    pub steady: Result<SteadyState, &'static str>,
+    /// The steady part of the whole run, or why there is none.
+    pub steady: Result<SteadyState, String>,
     /// Over time; `None` without send times.
     pub timeline: Option<Timeline>,
     /// Objectives asked for.
@@ -118,21 +118,25 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         return Err(AnalysisError::NoSendTimes { label: manifest.label.clone() });
     }
     let window = options.window.map(|w| clip(w, &requests));
+    if window.is_some_and(|w| w.start_ns >= w.end_ns) {
+        let run_s = requests.span().map_or(0.0, |s| s.end_ns as f64 / 1e9);
+        return Err(AnalysisError::WindowOutside { label: manifest.label.clone(), run_s });
+    }
     let reported = parity::load(dataset)?;
     let percentiles = all_percentiles(options, &reported);
 
-    let counts = counts(&requests, manifest);
+    let counts = counts(&requests, manifest, window);
     let lengths: Vec<u32> =
         (0..requests.len()).filter(|i| requests.measured[*i]).filter_map(|i| requests.prompt_tokens[i]).collect();
     let edges = options.buckets.clone().unwrap_or_else(|| BucketEdges::automatic(&lengths));
     let assigned = edges.assign(&requests);
-    let mut buckets = if requests.len() > 0 { edges.results(&requests, &assigned) } else { Vec::new() };
+    let mut buckets = if requests.len() > 0 { edges.results(&requests, &assigned, window) } else { Vec::new() };
 
     let in_flight = InFlight::of(&requests);
     let found = steady::find(&requests, &in_flight, manifest.load.max_concurrency);
-    let axis = requests.span().map(|s| {
-        let (width, n) = timeline::axis(s.end_ns - s.start_ns);
-        (s.start_ns, width, n)
+    let axis = requests.first_send_ns().zip(requests.span()).map(|(origin, span)| {
+        let (width, n) = timeline::axis(span.end_ns - origin);
+        (origin, width, n)
     });
     let chunks = gaps::read(&gaps::Plan {
         dataset,
@@ -145,8 +149,14 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         percentiles: &percentiles,
     })?;
 
-    let whole = Scope { requests: &requests, window, percentiles: &percentiles };
-    let mut facts = whole.facts(manifest, chunks.as_ref(), &options.objectives);
+    let whole = Scope {
+        requests: &requests,
+        in_flight: &in_flight,
+        window,
+        window_tokens: chunks.as_ref().map(|c| c.tokens),
+        percentiles: &percentiles,
+    };
+    let mut facts = whole.facts(manifest, &options.objectives);
     if window.is_none() {
         facts.peak_concurrency = in_flight.peak();
         facts.peak_requests_in_1s = peak_in_1s(&requests);
@@ -154,7 +164,9 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         facts.peak_chunks_per_s = chunks.as_ref().and_then(|c| c.peak_chunks_per_s);
     }
     let metrics = whole.metrics(chunks.as_ref(), |g| g.all.clone());
-    for (b, bucket) in buckets.iter_mut().enumerate() {
+    for bucket in &mut buckets {
+        // Unknown lengths come after all known ones.
+        let b = bucket.lo.map_or(edges.0.len(), |lo| edges.0.partition_point(|e| *e <= lo) - 1);
         let inside = |i: usize| assigned[i] == Some(b as u32);
         bucket.metrics = whole.metrics_where(inside, chunks.as_ref(), |g| g.buckets.get(b).cloned().flatten());
     }
@@ -169,7 +181,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         values,
         metrics,
         buckets,
-        steady: found.map(|found| steady_state(found, &requests, manifest, chunks.as_ref(), &percentiles)),
+        steady: found.map(|found| steady_state(found, &whole, manifest, chunks.as_ref())),
         timeline: axis.map(|axis| over_time(axis, &requests, &in_flight, chunks.as_ref())),
         objectives: options.objectives.clone(),
         reported: Vec::new(),
@@ -215,8 +227,8 @@ fn all_percentiles(options: &Options, reported: &[(ReportedFigure, String)]) -> 
     all
 }
 
-fn counts(requests: &Requests, manifest: &Manifest) -> RequestCounts {
-    let measured = (0..requests.len()).filter(|i| requests.measured[*i]);
+fn counts(requests: &Requests, manifest: &Manifest, window: Option<Window>) -> RequestCounts {
+    let measured = (0..requests.len()).filter(|i| requests.belongs(*i, window));
     let mut counts = RequestCounts::default();
     for i in measured {
         counts.total += 1;
@@ -226,7 +238,7 @@ fn counts(requests: &Requests, manifest: &Manifest) -> RequestCounts {
             Outcome::Incomplete => counts.incomplete += 1,
         }
     }
-    counts.not_measured = requests.len() as u64 - counts.total;
+    counts.not_measured = requests.measured.iter().filter(|m| !**m).count() as u64;
     if requests.len() == 0 {
         // A summary without records: the client's own count is all there is.
         counts.ok = manifest.counted.completed.unwrap_or(0);
@@ -247,21 +259,17 @@ fn run_values(facts: &RunFacts) -> Vec<RunValue> {
 }
 
 fn steady_state(
-    (window, level, ramp_share, drain_share): (Window, u64, f64, f64),
-    requests: &Requests,
+    (window, ramp_share, drain_share): (Window, f64, f64),
+    whole: &Scope<'_>,
     manifest: &Manifest,
     chunks: Option<&ChunkFacts>,
-    percentiles: &[f64],
 ) -> SteadyState {
-    let scope = Scope { requests, window: Some(window), percentiles };
-    let mut facts = scope.facts(manifest, None, &[]);
-    let known = manifest.output_tokens_source != TokenSource::Requested;
-    facts.output_tokens = chunks.filter(|_| known).map(|c| c.steady_tokens);
+    let scope = Scope { window: Some(window), window_tokens: chunks.map(|c| c.steady_tokens), ..*whole };
+    let facts = scope.facts(manifest, &[]);
     SteadyState {
         window,
         ramp_share,
         drain_share,
-        level,
         requests: facts.ok,
         values: run_values(&facts),
         metrics: scope.metrics(chunks, |g| g.steady.clone()),
@@ -310,7 +318,12 @@ fn over_time(
 fn unavailable(run: &RunAnalysis, dataset: &Dataset, requests: &Requests) -> Vec<Unavailable> {
     let missing = |m: &&&'static Metric| run.metric(m.id).is_none() && run.value(m.id).is_none();
     let optional = |m: &&&'static Metric| m.id != "goodput_requests_per_s" || !run.objectives.is_empty();
-    METRICS.iter().filter(missing).filter(optional).map(|m| explain(m, dataset, requests)).collect()
+    METRICS
+        .iter()
+        .filter(missing)
+        .filter(optional)
+        .map(|m| explain(m, dataset, requests, run.window.is_some()))
+        .collect()
 }
 
 /// A figure of ours by metric and statistic, in the unit of its id.

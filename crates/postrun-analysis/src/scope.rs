@@ -2,6 +2,7 @@
 
 use crate::facts::RunFacts;
 use crate::gaps::{ChunkFacts, GapSummaries};
+use crate::in_flight::InFlight;
 use crate::metric::{Compute, GapValue};
 use crate::metrics::METRICS;
 use crate::objective::Objective;
@@ -9,27 +10,46 @@ use crate::requests::{Outcome, Requests};
 use crate::run::MetricSummary;
 use crate::summary::Summary;
 use crate::window::Window;
-use postrun_schema::{Manifest, TokenSource};
+use postrun_schema::{IssueCode, Manifest, TokenSource};
+
+/// A sum over the requests that have the value.
+#[derive(Default)]
+struct Sum {
+    total: u64,
+    known: u64,
+}
+
+impl Sum {
+    fn add(&mut self, value: Option<u32>) {
+        self.total += value.map_or(0, u64::from);
+        self.known += u64::from(value.is_some());
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.known > 0).then(|| self.total as f64 / self.known as f64)
+    }
+}
 
 /// The part of a run that a set of figures is about.
 pub(crate) struct Scope<'a> {
     pub requests: &'a Requests,
+    pub in_flight: &'a InFlight,
     pub window: Option<Window>,
+    /// Output tokens of the chunks that arrived inside the window.
+    pub window_tokens: Option<f64>,
     pub percentiles: &'a [f64],
 }
 
 impl Scope<'_> {
-    pub(crate) fn facts(&self, manifest: &Manifest, chunks: Option<&ChunkFacts>, objectives: &[Objective]) -> RunFacts {
+    pub(crate) fn facts(&self, manifest: &Manifest, objectives: &[Objective]) -> RunFacts {
         let r = self.requests;
         let tokens_known = manifest.output_tokens_source != TokenSource::Requested;
         let has = |column: &str| r.present.contains(column);
         let mut facts = RunFacts::default();
-        let (mut prompt, mut output, mut n_chunks, mut in_chunks, mut busy, mut good) =
-            (0u64, 0u64, 0u64, 0u64, 0i64, 0);
+        let (mut prompt, mut output) = (Sum::default(), Sum::default());
+        let (mut n_chunks, mut in_chunks, mut busy_s, mut good) = (0u64, 0u64, 0.0f64, 0);
         for i in 0..r.len() {
-            let inside =
-                self.window.is_none() || self.window.is_some_and(|w| r.decisive_ns(i).is_some_and(|at| w.contains(at)));
-            if !r.measured[i] || !inside {
+            if !r.belongs(i, self.window) {
                 continue;
             }
             facts.requests += 1;
@@ -38,22 +58,28 @@ impl Scope<'_> {
                 continue;
             }
             facts.ok += 1;
-            prompt += r.prompt_tokens[i].map_or(0, u64::from);
-            let out = r.output_tokens[i].map_or(0, u64::from);
-            output += out;
-            if let Some(n) = r.chunks[i] {
+            prompt.add(r.prompt_tokens[i]);
+            output.add(r.output_tokens[i]);
+            // An answer in one piece says nothing of the chunks of a stream.
+            if let (Some(n), Some(out), true) = (r.chunks[i], r.output_tokens[i], r.streamed[i] != Some(false)) {
                 n_chunks += u64::from(n);
-                in_chunks += out;
+                in_chunks += u64::from(out);
             }
-            busy += r.e2e_ns[i].unwrap_or(0);
+            busy_s += r.e2e_ns[i].map_or(0.0, |ns| ns as f64 / 1e9);
             good += u64::from(objectives.iter().all(|o| o.met(r, i)));
         }
-        facts.prompt_tokens = has("prompt_tokens").then_some(prompt);
-        facts.output_tokens = (has("output_tokens") && tokens_known).then_some(output as f64);
-        facts.chunks = has("chunks").then_some(n_chunks);
+        facts.prompt_tokens = has("prompt_tokens").then_some(prompt.total);
+        facts.output_tokens = (has("output_tokens") && tokens_known).then_some(output.total as f64);
+        facts.mean_prompt_tokens = prompt.mean();
+        facts.mean_output_tokens = output.mean().filter(|_| tokens_known);
+        // Gaps that the client spread over tokens no longer say how many chunks there were.
+        let smoothed = manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
+        facts.chunks = (has("chunks") && !smoothed).then_some(n_chunks);
+        facts.ended = facts.ok;
         facts.output_tokens_in_chunks = (has("output_tokens") && tokens_known).then_some(in_chunks);
-        facts.busy_s = has("e2e_ns").then_some(busy as f64 / 1e9);
-        facts.good = (!objectives.is_empty() && r.len() > 0).then_some(good);
+        facts.busy_s = has("e2e_ns").then_some(busy_s);
+        let measurable = objectives.iter().all(|o| o.measured_in(r));
+        facts.good = (!objectives.is_empty() && r.len() > 0 && measurable).then_some(good);
         match self.window {
             None => {
                 let client = manifest.duration_ns.map(|ns| ns as f64 / 1e9);
@@ -62,15 +88,19 @@ impl Scope<'_> {
                     facts.ok = manifest.counted.completed.unwrap_or(0);
                     facts.failed = manifest.counted.failed.unwrap_or(0);
                     facts.requests = facts.ok + facts.failed;
+                    facts.ended = facts.ok;
+                    facts.prompt_tokens = manifest.counted.prompt_tokens;
+                    facts.output_tokens = manifest.counted.output_tokens.map(|t| t as f64);
+                    facts.mean_output_tokens = None;
                 }
             }
             Some(window) => {
                 // Events inside the window, whichever request they belong to.
                 facts.duration_s = Some(window.seconds());
                 let ended = (0..r.len()).filter(|i| r.counts(*i) && r.end_ns(*i).is_some_and(|at| window.contains(at)));
-                facts.ok = ended.count() as u64;
-                facts.output_tokens = chunks.filter(|_| tokens_known).map(|c| c.tokens);
-                facts.busy_s = None;
+                facts.ended = ended.count() as u64;
+                facts.output_tokens = self.window_tokens.filter(|_| tokens_known);
+                facts.busy_s = Some(self.in_flight.area(window.start_ns, window.end_ns) / 1e9);
             }
         }
         facts

@@ -1,4 +1,10 @@
-//! A span of time of the run, closed at both ends.
+//! A part of the run (`--window 30s..5m`, counted from the first send), closed at both ends.
+//!
+//! A request belongs to the window in which its first token came (else its end, else, if it failed, its send): that
+//! decides over its latencies, its bucket and its part in goodput and failure rate. Rates and gaps go by events: a
+//! request a second counts where the request ended, a token or gap where its chunk arrived, whichever request it belongs
+//! to. So a warm-up request that reaches into the window gives it tokens, but not its TTFT. The steady state uses the
+//! same rules. Peaks, the steady state, the timeline and the client's own figures are about the whole run.
 
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use postrun_analysis::{BucketEdges, Window};
 use std::path::PathBuf;
 
-/// Reads recorded LLM-inference benchmark runs and says what was slow, for whom, and since when. Sends no load.
+/// Reads recorded LLM-inference benchmark runs and says what was slow, for whom, and since when.
 #[derive(Debug, Parser)]
 #[command(
     name = "postrun",
@@ -35,9 +35,9 @@ pub enum Command {
     Report(ReportArgs),
     /// Say what a file is, what can be known from it, and what cannot
     Inspect(InspectArgs),
-    /// List the formats that can be read, or the metrics that are computed
+    /// List formats, metrics, topics or data-quality entries
     List(ListArgs),
-    /// Explain a metric, a format, or an entry of the data-quality list
+    /// Explain a metric, a format, a topic or a data-quality entry
     Explain(ExplainArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -53,14 +53,14 @@ pub struct IngestArgs {
     /// Files or folders; `-` is standard input. Gzip and zstd are read as they are
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub inputs: Vec<String>,
-    /// Folder to write; must not exist [default: <name of the first input>.postrun]
+    /// Folder to write, with its parents; must not exist [default: <name of the first input>.postrun]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
     /// Name of the run
     #[arg(long, value_name = "LABEL")]
     pub label: Option<String>,
     /// Read the input as this format instead of recognising it (see `postrun list formats`)
-    #[arg(long, alias = "input-format", value_name = "FORMAT")]
+    #[arg(long, visible_alias = "input-format", value_name = "FORMAT")]
     pub format: Option<String>,
     /// Replace a dataset that is already there
     #[arg(long)]
@@ -99,10 +99,12 @@ pub struct ReportArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Objectives for goodput: `ttft=500ms,tpot=50ms,e2e=10s`
+    /// Objectives for goodput: `ttft=500ms,tpot=50ms,e2e=10s`; also queue, prefill, decode, inference,
+    /// client_queue, e2e_per_output_token
     #[arg(long, value_name = "LIST", value_parser = value::slo)]
     pub slo: Option<SloArg>,
-    /// Lower edges of the prompt-length buckets in tokens: `0,128,512,2k,8k` (k is 1024) [default: automatic]
+    /// Lower edges of the prompt-length buckets in tokens: `0,128,512,2k,8k` (k is 1024; a bucket from 0 is
+    /// always there) [default: automatic]
     #[arg(long, value_name = "EDGES", value_parser = value::buckets)]
     pub buckets: Option<BucketEdges>,
     /// Percentiles to show: `50,90,99.9`
@@ -137,6 +139,10 @@ pub enum ListWhat {
     Formats,
     /// Metrics that are computed
     Metrics,
+    /// Pages about percentiles, buckets, the steady state …
+    Topics,
+    /// Data-quality entries
+    Quality,
 }
 
 #[derive(Debug, Args)]
@@ -154,7 +160,7 @@ pub struct ListArgs {
   postrun explain vllm_bench
   postrun explain not_streamed")]
 pub struct ExplainArgs {
-    /// Id of a metric, a format or a data-quality entry
+    /// Id of a metric, a format, a topic or a data-quality entry (see `postrun list`)
     #[arg(value_name = "NAME")]
     pub name: String,
 }

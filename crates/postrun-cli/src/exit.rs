@@ -3,7 +3,6 @@
 use postrun_analysis::AnalysisError;
 use postrun_ingest::IngestError;
 use postrun_schema::SchemaError;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// Done.
@@ -17,13 +16,13 @@ pub const INTERNAL: u8 = 3;
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// Reading a recording failed.
-    #[error("could not ingest {0}")]
+    #[error(transparent)]
     Ingest(#[from] IngestError),
     /// Opening or writing a dataset failed.
-    #[error("could not use the dataset {0}")]
+    #[error(transparent)]
     Schema(#[from] SchemaError),
     /// Analysing failed.
-    #[error("could not analyse {0}")]
+    #[error(transparent)]
     Analysis(#[from] AnalysisError),
     /// Writing the result failed.
     #[error("could not write {file}: {source}")]
@@ -50,8 +49,7 @@ pub fn code(result: Result<(), CliError>) -> ExitCode {
         }
         Err(error) => error,
     };
-    // If standard error is gone too there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "postrun: {error}");
+    crate::output::say(&format!("postrun: {error}"));
     ExitCode::from(match error {
         CliError::Json(_)
         | CliError::Analysis(AnalysisError::Polars { .. })

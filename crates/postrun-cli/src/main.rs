@@ -1,6 +1,7 @@
 //! Parses arguments, calls the crates in order, maps errors to exit codes.
 
 mod args;
+mod cleanup;
 mod commands;
 mod exit;
 mod output;

@@ -1,6 +1,7 @@
 //! Where results go: standard output, or a file written aside and renamed.
 
 use crate::exit::CliError;
+use postrun_report::{printable, wrap};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
@@ -14,15 +15,37 @@ pub fn print(text: &str) -> Result<(), CliError> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(failed)
 }
 
-/// Says something about the work on standard error.
+/// Says something about the work on standard error. What was recorded in it cannot steer the terminal.
 pub fn say(text: &str) {
     // Nobody to tell if that fails.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", printable(text));
+}
+
+/// Prints a listing: wrapped for a terminal, one entry a line for a script.
+pub fn print_listing(text: &str) -> Result<(), CliError> {
+    if std::io::stdout().is_terminal() { print_wrapped(text) } else { print(text) }
+}
+
+/// Prints lines in the width of the terminal, each with its own indent.
+pub fn print_wrapped(text: &str) -> Result<(), CliError> {
+    let mut out = String::new();
+    for line in text.lines().map(printable) {
+        let body = line.trim_start_matches(' ');
+        let indent = " ".repeat(line.len() - body.len());
+        let mut wrapped = String::new();
+        wrap(body, usize::from(width()).saturating_sub(indent.len()), &mut wrapped);
+        wrapped.lines().for_each(|part| out.push_str(&format!("{}\n", format!("{indent}{part}").trim_end())));
+    }
+    print(&out)
 }
 
 /// Writes a file that is either complete or not there.
 pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
     let failed = |source| CliError::Write { file: path.display().to_string(), source };
+    // A pipe or a device is written to, not replaced.
+    if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        return std::fs::write(path, text).map_err(failed);
+    }
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let aside = path.with_file_name(format!(".{name}.partial-{}", std::process::id()));
     let written = std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path));

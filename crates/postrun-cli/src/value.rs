@@ -55,14 +55,19 @@ pub fn buckets(text: &str) -> Result<BucketEdges, String> {
             .then_some(edge as u32)
             .ok_or_else(|| format!("{part:?} is out of range"))
     };
-    text.split(',').filter(|p| !p.trim().is_empty()).map(one).collect::<Result<Vec<_>, _>>().map(BucketEdges::given)
+    text.split(',').filter(|p| !p.trim().is_empty()).map(one).collect::<Result<Vec<_>, _>>().and_then(|edges| {
+        match edges.is_empty() {
+            true => Err("no edge given; an example: 0,128,512,2k".to_string()),
+            false => Ok(BucketEdges::given(edges)),
+        }
+    })
 }
 
 /// 0 to 100.
 pub fn percentile(text: &str) -> Result<f64, String> {
     let text = text.trim().trim_start_matches(['p', 'P']);
     let p: f64 = text.parse().map_err(|_| format!("{text:?} is no percentile; an example: 99.9"))?;
-    (0.0..=100.0).contains(&p).then_some(p).ok_or_else(|| format!("{text} is not between 0 and 100"))
+    (0.0..=100.0).contains(&p).then_some(p.abs()).ok_or_else(|| format!("{text} is not between 0 and 100"))
 }
 
 /// `30s..5m`, `70s..`, `..10m` since the first send.

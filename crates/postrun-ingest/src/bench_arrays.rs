@@ -4,6 +4,7 @@
 //! scalars wait in memory (about 70 bytes a request) while the gaps between chunks, which are nearly the whole file,
 //! go straight to the chunks table. Where the gaps come before what is needed to place them, they wait on disk.
 
+use crate::columns::{ABSENT, Columns, Counts, Gaps, Times};
 use crate::json::{JsonReader, Scalar, Seconds};
 use crate::records::RecordError;
 use crate::spool::Spool;
@@ -16,81 +17,6 @@ const ERROR_BYTES: usize = 1024;
 const SCALAR_BYTES: usize = 4096;
 /// A duration above this (11.6 days) is a point in time or another unit.
 const MAX_DURATION_NS: i64 = 1_000_000_000_000_000;
-const ABSENT: i64 = i64::MIN;
-
-/// A column of times with gaps, 8 bytes an entry.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Times {
-    entries: Vec<i64>,
-    earliest: Option<i64>,
-}
-
-impl Times {
-    fn new(entries: Vec<i64>) -> Times {
-        let earliest = entries.iter().copied().filter(|v| *v != ABSENT).min();
-        Times { entries, earliest }
-    }
-
-    pub(crate) fn get(&self, i: usize) -> Option<i64> {
-        self.entries.get(i).copied().filter(|v| *v != ABSENT)
-    }
-
-    /// The smallest entry.
-    pub(crate) fn earliest(&self) -> Option<i64> {
-        self.earliest
-    }
-}
-
-/// A column of counts.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Counts(Vec<i64>);
-
-impl Counts {
-    pub(crate) fn get(&self, i: usize) -> Option<u32> {
-        self.0.get(i).and_then(|v| u32::try_from(*v).ok())
-    }
-}
-
-/// What the `itls` array said about each request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gaps {
-    /// This many gaps, adding up to this many nanoseconds.
-    Known(u32, i64),
-    /// The list is damaged or null.
-    Unknown,
-}
-
-/// The per-request columns of one run.
-#[derive(Debug, Default)]
-pub(crate) struct Columns {
-    pub times: BTreeMap<&'static str, Times>,
-    pub counts: BTreeMap<&'static str, Counts>,
-    pub gaps: Vec<Gaps>,
-    pub has_gaps: bool,
-    pub errors: BTreeMap<usize, String>,
-    pub errors_len: Option<usize>,
-    /// Chunk rows written while reading, by request; empty when the gaps went to the spool.
-    pub written_chunks: Vec<Option<u32>>,
-    pub spool: Option<Spool>,
-    /// Lengths seen, by array.
-    pub lengths: BTreeMap<String, usize>,
-}
-
-impl Columns {
-    pub(crate) fn time(&self, name: &str, i: usize) -> Option<i64> {
-        self.times.get(name).and_then(|t| t.get(i))
-    }
-
-    pub(crate) fn count(&self, name: &str, i: usize) -> Option<u32> {
-        self.counts.get(name).and_then(|c| c.get(i))
-    }
-
-    /// Number of requests: the longest array.
-    pub(crate) fn len(&self) -> usize {
-        self.lengths.values().copied().max().unwrap_or(0)
-    }
-}
-
 /// The shape of one client's object.
 pub(crate) struct Shape {
     /// Arrays of durations in seconds, where negative is impossible.
@@ -126,7 +52,11 @@ pub(crate) fn read<R: Read>(
         let at = reader.offset();
         if !seen.insert(key.to_string()) {
             run.issues.add(IssueCode::DuplicateKey, || format!("{file}: byte {at}"), || format!("key {key:?}"));
-            forget(&mut run, key);
+            // Of a setting the last one counts; which of two arrays is meant nobody can say.
+            if run.columns.lengths.contains_key(key) {
+                failure.get_or_insert(RecordError::NotARun(format!("the array {key:?} stands twice")));
+                return reader.skip_value();
+            }
         }
         let place = Place { file, key };
         let known = |names: &'static [&'static str]| names.iter().copied().find(|n| *n == key);
@@ -174,15 +104,6 @@ pub(crate) fn read<R: Read>(
     let bad_text = reader.not_utf8 - not_utf8;
     run.issues.add_many(IssueCode::NotUtf8, bad_text, || file.to_string(), || format!("{bad_text} string(s)"));
     Ok(run)
-}
-
-/// A repeated key replaces what the first one said. Chunk rows are already on their way, so a second `itls` cannot
-/// be undone and is refused by `read_gaps`.
-fn forget(run: &mut ArrayRun, key: &str) {
-    run.columns.lengths.remove(key);
-    if key == "errors" {
-        run.columns.errors.clear();
-    }
 }
 
 fn note_length(run: &mut ArrayRun, key: &str, len: Option<usize>) {
@@ -259,7 +180,6 @@ fn read_counts<R: Read>(
         let at = || place.at(out.len(), byte);
         let count = match value {
             Scalar::Number(v) if v.is_finite() && v >= 0.0 && v <= f64::from(u32::MAX) && v.fract() == 0.0 => v as i64,
-            Scalar::Null => ABSENT,
             Scalar::Number(v) if v.is_finite() => {
                 issues.add(IssueCode::OutOfRange, at, || format!("{v} is no count"));
                 ABSENT
@@ -269,7 +189,7 @@ fn read_counts<R: Read>(
                 ABSENT
             }
             other => {
-                issues.add(IssueCode::WrongType, at, || format!("expected a count, found {other:?}"));
+                issues.add(IssueCode::WrongType, at, || format!("expected a count, found {}", kind(&other)));
                 ABSENT
             }
         };
@@ -278,6 +198,16 @@ fn read_counts<R: Read>(
     })?;
     let len = expect_array(is_array, out.len(), start, place, issues);
     Ok((Counts(out), len))
+}
+
+fn kind(value: &Scalar) -> &'static str {
+    match value {
+        Scalar::Null => "null",
+        Scalar::Bool(_) => "true or false",
+        Scalar::Number(_) => "a number",
+        Scalar::Text(_) => "text",
+        Scalar::Nested => "an array or object",
+    }
 }
 
 fn read_errors<R: Read>(
@@ -289,8 +219,10 @@ fn read_errors<R: Read>(
         match reader.scalar(ERROR_BYTES)? {
             Scalar::Text(text) if text.is_empty() => {}
             Scalar::Text(text) => drop(errors.insert(len, text)),
-            Scalar::Null => {}
-            other => drop(errors.insert(len, format!("{other:?}"))),
+            Scalar::Null | Scalar::Bool(false) | Scalar::Number(0.0) => {}
+            Scalar::Bool(true) => drop(errors.insert(len, "true".to_string())),
+            Scalar::Number(code) => drop(errors.insert(len, code.to_string())),
+            Scalar::Nested => drop(errors.insert(len, "not a text".to_string())),
         }
         len += 1;
         Ok(())
@@ -322,9 +254,6 @@ fn read_gaps<R: Read>(
     run: &mut ArrayRun,
     writer: &mut DatasetWriter,
 ) -> Result<(), RecordError> {
-    if run.columns.has_gaps {
-        return Err(RecordError::NotARun(format!("key {:?} stands twice", place.key)));
-    }
     run.columns.has_gaps = true;
     let ttfts = run.columns.times.get("ttfts").cloned();
     let direct = ttfts.is_some() && (shape.stream_gaps)(&run.scalars);
@@ -368,6 +297,14 @@ fn read_gaps<R: Read>(
         if !is_list {
             good = false;
             issues.add(IssueCode::WrongType, || place.at(index, row_start), || "expected a list of gaps".to_string());
+        }
+        if at > MAX_DURATION_NS {
+            good = false;
+            issues.add(
+                IssueCode::ImplausibleTime,
+                || place.at(index, row_start),
+                || "gaps of more than 11 days".into(),
+            );
         }
         columns.gaps.push(match good {
             true => Gaps::Known((at_ns.len() - 1) as u32, at - base.unwrap_or(0)),

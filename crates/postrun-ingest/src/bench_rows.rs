@@ -1,11 +1,14 @@
 //! Turns the columns of one run into rows of the requests table, and places chunks that waited in the spool.
 
-use crate::bench_arrays::{ArrayRun, Columns, Gaps};
+use crate::bench_arrays::ArrayRun;
+use crate::columns::{Columns, Gaps};
 use crate::records::RecordError;
 use postrun_schema::{DatasetWriter, IssueCode, Issues, RequestRow, Status};
 
 /// A first token this close to the end is the end.
 const SAME_INSTANT_NS: i64 = 1_000_000;
+/// A run is not longer than 115 days; a send time beyond is another clock's.
+const MAX_RUN_NS: i64 = 10_000_000_000_000_000;
 /// Below this, last chunk and recorded latency differ by rounding only.
 const ROUNDING_NS: i64 = 1_000;
 /// No streamed chunk is expected to carry more tokens than this, unless the run's own chunks do.
@@ -49,8 +52,10 @@ pub(crate) fn write_rows(
     let overview = overview(&run.columns, policy, n);
     let placed = place_chunks(run, policy, overview.role_chunk, writer)?;
     let (columns, issues) = (&run.columns, &mut run.issues);
-    for i in 0..n {
+    let mut at_once = vec![false; n];
+    for (i, at_once) in at_once.iter_mut().enumerate() {
         let row = row(columns, issues, file, policy, &overview, &placed, i);
+        *at_once = row.streamed == Some(false);
         writer.push_request(row)?;
     }
     if overview.role_chunk {
@@ -62,7 +67,7 @@ pub(crate) fn write_rows(
             || format!("{count} streams have exactly one chunk more than output tokens"),
         );
     }
-    count_tokens_per_chunk(columns, issues, file, policy, n);
+    count_tokens_per_chunk(columns, issues, file, policy, &at_once);
     Ok(Totals { requests: n as u64 })
 }
 
@@ -231,9 +236,9 @@ fn row(
         row.first_chunk_tokens = Some(out.saturating_sub(gaps));
     }
     if ok {
-        judge(&mut row, issues, overview, (columns, i), end, at);
+        judge(&mut row, issues, overview, (columns, i), end, &at);
     }
-    place_in_time(&mut row, columns, i, end);
+    place_in_time(&mut row, issues, (columns, i), end, at);
     row
 }
 
@@ -255,8 +260,10 @@ fn judge(
         row.streamed = Some(true);
     }
     let Some(ttft) = row.ttft_ns else {
-        if out == 0 && columns.counts.contains_key("output_lens") {
+        if columns.count("output_lens", i) == Some(0) {
             issues.add(IssueCode::NoOutput, &at, || "0 output tokens, no error".to_string());
+            // Without a token there is no last one; when the answer ended is all that is known.
+            row.stream_end_ns = row.e2e_ns.take();
         } else if out > 0 && columns.times.contains_key("ttfts") {
             issues.add(IssueCode::TtftNotMeasured, &at, || format!("{out} output tokens, TTFT 0 or not a time"));
         }
@@ -292,11 +299,21 @@ fn judge(
 }
 
 /// Points in time since the first send, where the client recorded when it sent.
-fn place_in_time(row: &mut RequestRow, columns: &Columns, i: usize, end: Option<i64>) {
-    let Some(sent) = columns.time("start_times", i) else { return };
-    let sent = sent - origin(columns).unwrap_or(sent);
+fn place_in_time(
+    row: &mut RequestRow,
+    issues: &mut Issues,
+    (columns, i): (&Columns, usize),
+    end: Option<i64>,
+    place: impl Fn() -> String,
+) {
+    let Some(at) = columns.time("start_times", i) else { return };
+    let sent = at.saturating_sub(origin(columns).unwrap_or(at));
+    if sent > MAX_RUN_NS {
+        issues.add(IssueCode::ImplausibleTime, place, || "sent more than 115 days after the first request".to_string());
+        return;
+    }
     row.sent_ns = Some(sent);
-    row.scheduled_send_ns = columns.time("queue_times", i).map(|wait| sent - wait);
+    row.scheduled_send_ns = columns.time("queue_times", i).map(|wait| sent.saturating_sub(wait));
     row.first_token_ns = row.ttft_ns.map(|t| sent + t);
     row.last_token_ns = row.e2e_ns.map(|t| sent + t);
     row.end_ns = row.stream_end_ns.or(row.e2e_ns).or(end).map(|t| sent + t);
@@ -307,11 +324,11 @@ pub(crate) fn origin(columns: &Columns) -> Option<i64> {
     columns.times.get("start_times").and_then(|t| t.earliest())
 }
 
-fn count_tokens_per_chunk(columns: &Columns, issues: &mut Issues, file: &str, policy: &RowPolicy, n: usize) {
+fn count_tokens_per_chunk(columns: &Columns, issues: &mut Issues, file: &str, policy: &RowPolicy, at_once: &[bool]) {
     let (mut tokens, mut chunks, mut more) = (0u64, 0u64, 0u64);
     let mut example = None;
-    for i in 0..n {
-        if columns.errors.contains_key(&i) || first_token(columns, i).is_none() {
+    for (i, at_once) in at_once.iter().enumerate() {
+        if *at_once || columns.errors.contains_key(&i) || first_token(columns, i).is_none() {
             continue;
         }
         if let (Some(Gaps::Known(gaps, _)), Some(out)) = (columns.gaps.get(i), columns.count("output_lens", i)) {

@@ -2,8 +2,8 @@
 
 use crate::error::IngestError;
 use crate::formats::INGESTORS;
-use crate::ingestor::{Head, Ingestor, Sniff};
-use crate::source::Source;
+use crate::ingestor::{Head, Ingestor, Sniff, first_object_keys};
+use crate::source::{Input, Source};
 
 /// The ingestor with this id.
 pub fn find_ingestor(id: &str) -> Result<&'static Ingestor, IngestError> {
@@ -12,17 +12,41 @@ pub fn find_ingestor(id: &str) -> Result<&'static Ingestor, IngestError> {
 }
 
 /// The one ingestor that fits best. Nothing, or two equally good ones, is an error that names the candidates.
-pub fn recognise(source: &Source) -> Result<(&'static Ingestor, Sniff), IngestError> {
-    let head = Head::new(&source.base_name, &source.head);
-    let judged: Vec<_> = INGESTORS.iter().map(|i| (*i, (i.sniff)(&head))).collect();
+///
+/// Where the first 64 KiB do not decide, because large arrays come first, the keys of the whole first record do; that
+/// takes a file that can be opened twice, not standard input.
+pub fn recognise(source: &Source, input: &Input) -> Result<(&'static Ingestor, Sniff), IngestError> {
+    let mut head = Head::new(&source.base_name, &source.head);
+    match (best(&head), input) {
+        (Fit::One(ingestor, Sniff::Strong), _) => return Ok((ingestor, Sniff::Strong)),
+        (_, Input::Path(_)) if !head.keys.is_empty() && !source.head_is_all => {
+            head.keys = first_object_keys(Source::open(input, None)?.take_reader());
+        }
+        _ => {}
+    }
+    match best(&head) {
+        Fit::None => {
+            Err(IngestError::Unrecognised { file: source.name.clone(), seen: head.looks_like(), known: known() })
+        }
+        Fit::One(ingestor, sniff) => Ok((ingestor, sniff)),
+        Fit::Two(first, second) => Err(IngestError::Ambiguous { file: source.name.clone(), first, second }),
+    }
+}
+
+enum Fit {
+    None,
+    One(&'static Ingestor, Sniff),
+    Two(&'static str, &'static str),
+}
+
+fn best(head: &Head) -> Fit {
+    let judged: Vec<_> = INGESTORS.iter().map(|i| (*i, (i.sniff)(head))).collect();
     let best = judged.iter().map(|(_, s)| *s).max().unwrap_or(Sniff::No);
     let fitting: Vec<_> = judged.into_iter().filter(|(_, s)| *s == best && best != Sniff::No).collect();
     match fitting.as_slice() {
-        [] => Err(IngestError::Unrecognised { file: source.name.clone(), seen: head.looks_like(), known: known() }),
-        [one] => Ok(*one),
-        [(first, _), (second, _), ..] => {
-            Err(IngestError::Ambiguous { file: source.name.clone(), first: first.id, second: second.id })
-        }
+        [] => Fit::None,
+        [(ingestor, sniff)] => Fit::One(ingestor, *sniff),
+        [(first, _), (second, _), ..] => Fit::Two(first.id, second.id),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use postrun_schema::SchemaError;
 
-/// An error of the ingest layer. Messages read well after "could not ingest …".
+/// An error of the ingest layer. Messages start with the file.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     /// The operating system or the decompressor refused.
@@ -20,7 +20,9 @@ pub enum IngestError {
         file: String,
     },
     /// No ingestor knows it.
-    #[error("{file}: no known format fits: {seen}; known formats: {known}; name one with --format if you are sure")]
+    #[error(
+        "{file}: no known format fits: {seen}; known formats: {known}; name one with --input-format if you are sure"
+    )]
     Unrecognised {
         /// File.
         file: String,
@@ -31,7 +33,7 @@ pub enum IngestError {
     },
     /// Two ingestors claim it equally.
     #[error(
-        "{file}: two formats fit equally well: {first} and {second}; choose with --format {first} or --format {second}"
+        "{file}: two formats fit equally well: {first} and {second}; choose with --input-format {first} or --input-format {second}"
     )]
     Ambiguous {
         /// File.
@@ -41,8 +43,16 @@ pub enum IngestError {
         /// Id of the other.
         second: &'static str,
     },
+    /// It could be something, but was not named by the user.
+    #[error("{file}: perhaps {format}; name the file itself with --input-format {format}")]
+    Perhaps {
+        /// File.
+        file: String,
+        /// Ingestor.
+        format: &'static str,
+    },
     /// `--format` names nothing.
-    #[error("format {name:?} is unknown; known formats: {known}")]
+    #[error("unknown format {name:?}; known: {known}")]
     UnknownFormat {
         /// What was asked for.
         name: String,
@@ -60,7 +70,7 @@ pub enum IngestError {
         named: String,
     },
     /// Nothing usable in a file of a known format.
-    #[error("{file}: read as {format}, nothing usable in it: {problem}")]
+    #[error("{file}: nothing usable in it, read as {format}: {problem}")]
     NothingUsable {
         /// File.
         file: String,
@@ -93,6 +103,18 @@ pub enum IngestError {
 }
 
 impl IngestError {
+    /// Why a file was left alone, without its name.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            IngestError::Unrecognised { .. } => "no known format".to_string(),
+            IngestError::Empty { .. } => "empty".to_string(),
+            IngestError::NothingUsable { problem, .. } => problem.clone(),
+            IngestError::Io { source, .. } => source.to_string(),
+            IngestError::Perhaps { format, .. } => format!("perhaps {format}: name it with --input-format {format}"),
+            other => other.to_string(),
+        }
+    }
+
     pub(crate) fn io(file: &str) -> impl Fn(std::io::Error) -> IngestError + use<> {
         let file = file.to_string();
         move |source| IngestError::Io { file: file.clone(), source }

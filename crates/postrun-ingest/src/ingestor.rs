@@ -6,6 +6,7 @@ use crate::sink::RunSink;
 use crate::source::Source;
 use postrun_schema::Doc;
 use std::collections::BTreeSet;
+use std::io::Read;
 
 /// A reader of one tool's files.
 pub struct Ingestor {
@@ -80,9 +81,10 @@ impl<'a> Head<'a> {
     }
 }
 
-fn first_object_keys(bytes: &[u8]) -> BTreeSet<String> {
+/// Keys of the first JSON object, as far as it can be read.
+pub(crate) fn first_object_keys(text: impl Read) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
-    let mut reader = JsonReader::new(bytes);
+    let mut reader = JsonReader::new(text);
     if matches!(reader.peek(), Ok(Some(b'['))) {
         reader.bump();
     }

@@ -5,12 +5,14 @@
 
 mod bench_arrays;
 mod bench_rows;
+mod columns;
 mod detect;
 mod error;
 mod folder;
 mod formats;
 mod ingestor;
 mod json;
+mod label;
 mod records;
 mod reported;
 mod run_facts;

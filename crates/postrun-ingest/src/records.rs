@@ -116,6 +116,7 @@ pub(crate) fn walk<R: Read>(
 /// True when the first record opens and goes on in its first line: then a line break inside a record means that the
 /// record is torn. False for indented JSON.
 fn records_are_lines(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let start = head.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
     let text = &head[start..];
     let first_line = text.split(|b| *b == b'\n').next().unwrap_or(text);

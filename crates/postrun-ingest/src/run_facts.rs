@@ -3,6 +3,7 @@
 use crate::bench_arrays::ArrayRun;
 use crate::bench_rows::origin;
 use crate::json::{Scalar, number as parse_number, shorten};
+use crate::sink::Fingerprint;
 use postrun_schema::{Clock, ClockKind, Clocks, Counted, Load, Manifest, SCHEMA, TokenSource, Tool};
 use std::collections::BTreeMap;
 
@@ -54,7 +55,12 @@ pub(crate) fn manifest(run: &ArrayRun) -> Manifest {
         server: BTreeMap::new(),
         load: load(scalars),
         duration_ns: number(scalars, "duration").filter(|s| *s > 0.0 && *s < 1e9).map(|s| (s * 1e9).round() as i64),
-        counted: Counted { completed: count(scalars, "completed"), failed: None },
+        counted: Counted {
+            completed: count(scalars, "completed"),
+            failed: None,
+            prompt_tokens: count(scalars, "total_input_tokens"),
+            output_tokens: count(scalars, "total_output_tokens"),
+        },
         clocks: Clocks { client: Clock { kind, origin_unix_ns: None, origin_source_ns }, server: None },
         output_tokens_source: TokenSource::Unknown,
         prompt_tokens_source: TokenSource::Unknown,
@@ -116,11 +122,10 @@ pub(crate) fn load_shape(load: &Load, run_number: Option<f64>) -> String {
     parts.join("-")
 }
 
-/// Equal only for the same run stored twice: needs the run's duration, which never repeats to the last digit.
-pub(crate) fn fingerprint(scalars: &Scalars, keys: &[&str]) -> Option<String> {
-    number(scalars, "duration")?;
-    let parts: Vec<String> = keys.iter().map(|k| format!("{:?}", scalars.get(*k))).collect();
-    Some(parts.join("|"))
+/// Equal only for the same run stored twice: every run-level value, down to the last digit of its duration.
+pub(crate) fn fingerprint(run: &ArrayRun) -> Option<Fingerprint> {
+    number(&run.scalars, "duration")?;
+    Some(Fingerprint { values: format!("{:?}", run.scalars), requests: run.columns.checksum() })
 }
 
 /// The arrays that are not there, as facts a reader misses.

@@ -4,10 +4,10 @@ use crate::detect::recognise;
 use crate::error::IngestError;
 use crate::folder;
 use crate::ingestor::{Ingestor, Sniff};
+use crate::label;
 use crate::sink::{Collected, RunSink, sanitize, settle};
-use crate::source::{Input, Source, base_name};
+use crate::source::{Input, Source};
 use postrun_schema::{IssueCode, Staging};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -59,9 +59,9 @@ pub struct Outcome {
 }
 
 /// A file to read.
-struct Candidate {
-    input: Input,
-    label: String,
+pub(crate) struct Candidate {
+    pub input: Input,
+    pub label: String,
     /// Named by the user, so that not knowing it is an error.
     named: bool,
 }
@@ -69,52 +69,25 @@ struct Candidate {
 /// Reads `inputs` and publishes their runs at `target`: the dataset itself for one run, `run=<label>` folders for
 /// several. On any error nothing is left at the target.
 pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outcome, IngestError> {
-    let candidates = candidates(inputs)?;
+    let (candidates, mut left_alone) = candidates(inputs)?;
     let mut staging = Staging::create(target, options.replace)?;
     let mut collected: Vec<Collected> = Vec::new();
-    let (mut used, mut left_alone, mut files) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut used, mut files) = (Vec::new(), Vec::new());
     for candidate in &candidates {
-        let mut source = match Source::open(&candidate.input, options.progress.clone()) {
-            Err(IngestError::Empty { file }) if !candidate.named => {
-                left_alone.push(LeftAlone { name: file, why: "empty".to_string() });
-                continue;
-            }
-            opened => opened?,
-        };
-        let ingestor = match options.format {
-            Some(forced) => forced,
-            None => match recognise(&source) {
-                Ok((ingestor, fit)) if candidate.named || fit == Sniff::Strong => ingestor,
-                Ok((ingestor, _)) => {
-                    let why = format!("perhaps {}: name it with --format {}", ingestor.title, ingestor.id);
-                    left_alone.push(LeftAlone { name: source.name, why });
-                    continue;
-                }
-                Err(_) if !candidate.named => {
-                    left_alone.push(LeftAlone { name: source.name, why: "no known format".to_string() });
-                    continue;
-                }
-                Err(e) => return Err(e),
-            },
-        };
-        let file = files.len();
-        files.push(source.name.clone());
         let started = collected.len();
-        let mut sink = RunSink {
-            staging: &mut staging,
-            collected: &mut collected,
-            file,
-            default_label: candidate.label.clone(),
-            started,
-        };
-        match (ingestor.ingest)(&mut source, &mut sink) {
-            Err(IngestError::NothingUsable { problem, .. }) if !candidate.named => {
-                left_alone.push(LeftAlone { name: source.name, why: problem });
-                continue;
+        let mut reading = Reading { staging: &mut staging, collected: &mut collected, options, file: files.len() };
+        match reading.read(candidate) {
+            Ok(file) => {
+                files.push(file.name.clone());
+                used.push(file);
             }
-            result => result?,
+            // The target is ours to get right; a file of a folder is not worth the others.
+            Err(e) if candidate.named || matches!(e, IngestError::Schema(_)) => return Err(e),
+            Err(e) => {
+                collected.truncate(started);
+                left_alone.push(LeftAlone { name: candidate.name(), why: e.reason() });
+            }
         }
-        used.push(UsedFile { name: source.name, format: ingestor.id, runs: collected.len() - started });
     }
     if collected.is_empty() {
         return Err(nothing_found(inputs, &left_alone));
@@ -137,48 +110,68 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
     Ok(Outcome { datasets, used, left_alone })
 }
 
-fn candidates(inputs: &[Input]) -> Result<Vec<Candidate>, IngestError> {
+/// The reading of one file.
+struct Reading<'a> {
+    staging: &'a mut Staging,
+    collected: &'a mut Vec<Collected>,
+    options: &'a Options,
+    file: usize,
+}
+
+impl Reading<'_> {
+    fn read(&mut self, candidate: &Candidate) -> Result<UsedFile, IngestError> {
+        let mut source = Source::open(&candidate.input, self.options.progress.clone())?;
+        let ingestor = match self.options.format {
+            Some(forced) => forced,
+            None => match recognise(&source, &candidate.input)? {
+                (ingestor, fit) if candidate.named || fit == Sniff::Strong => ingestor,
+                (ingestor, _) => return Err(IngestError::Perhaps { file: source.name, format: ingestor.id }),
+            },
+        };
+        let started = self.collected.len();
+        let mut sink = RunSink {
+            staging: self.staging,
+            collected: self.collected,
+            file: self.file,
+            default_label: candidate.label.clone(),
+            started,
+        };
+        (ingestor.ingest)(&mut source, &mut sink)?;
+        Ok(UsedFile { name: source.name, format: ingestor.id, runs: self.collected.len() - started })
+    }
+}
+
+impl Candidate {
+    fn name(&self) -> String {
+        match &self.input {
+            Input::Path(path) => path.display().to_string(),
+            Input::Stdin => "standard input".to_string(),
+        }
+    }
+}
+
+fn candidates(inputs: &[Input]) -> Result<(Vec<Candidate>, Vec<LeftAlone>), IngestError> {
     let mut out = Vec::new();
+    let mut left_alone = Vec::new();
     for input in inputs {
         match input {
             Input::Path(root) if root.is_dir() => {
-                for path in folder::files(root)? {
-                    let label = folder::label_below(root, &path);
+                let (paths, passed) = folder::files(root)?;
+                left_alone.extend(passed);
+                for path in paths {
+                    let label = label::below(root, &path);
                     out.push(Candidate { input: Input::Path(path), label, named: false });
                 }
             }
             Input::Path(path) => {
-                let label = stem(path);
+                let label = label::of_file(path);
                 out.push(Candidate { input: input.clone(), label, named: true });
             }
             Input::Stdin => out.push(Candidate { input: Input::Stdin, label: "stdin".to_string(), named: true }),
         }
     }
-    tell_apart(&mut out);
-    Ok(out)
-}
-
-/// `result.json.gz` becomes `result`.
-fn stem(path: &Path) -> String {
-    let name = base_name(path);
-    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
-    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem });
-    stem.to_string()
-}
-
-/// Files of the same name in different folders are told apart by their folder.
-fn tell_apart(candidates: &mut [Candidate]) {
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for c in candidates.iter() {
-        *seen.entry(c.label.clone()).or_default() += 1;
-    }
-    for c in candidates {
-        let Input::Path(path) = &c.input else { continue };
-        let parent = path.parent().map(base_name).filter(|p| !p.is_empty() && p != "." && p != "..");
-        if let (Some(true), Some(parent)) = (seen.get(&c.label).map(|n| *n > 1), parent) {
-            c.label = format!("{parent}.{}", c.label);
-        }
-    }
+    label::tell_apart(&mut out);
+    Ok((out, left_alone))
 }
 
 fn nothing_found(inputs: &[Input], left_alone: &[LeftAlone]) -> IngestError {

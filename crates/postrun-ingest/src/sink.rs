@@ -18,7 +18,24 @@ pub(crate) struct Collected {
     pub requests: u64,
     pub file: usize,
     /// Equal fingerprints are the same run read twice.
-    pub fingerprint: Option<String>,
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// What tells whether two readings are of the same run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    /// All run-level values.
+    pub values: String,
+    /// A sum over the per-request times, where there are any.
+    pub requests: Option<i64>,
+}
+
+impl Fingerprint {
+    /// A summary and the records it sums up are the same run.
+    fn same_run(&self, other: &Fingerprint) -> bool {
+        let same_rows = self.requests.is_none() || other.requests.is_none() || self.requests == other.requests;
+        self.values == other.values && same_rows
+    }
 }
 
 /// What an ingestor knows of a run when it is done.
@@ -30,7 +47,7 @@ pub(crate) struct FinishedRun {
     /// The client's own name for the run.
     pub label: Option<String>,
     pub shape: String,
-    pub fingerprint: Option<String>,
+    pub fingerprint: Option<Fingerprint>,
 }
 
 /// Collects the runs of one file.
@@ -101,7 +118,10 @@ pub(crate) fn settle(staging: &Staging, collected: Vec<Collected>, files: &[Stri
     let mut kept: Vec<Collected> = Vec::new();
     let mut duplicates = Vec::new();
     for item in collected {
-        let same = |other: &Collected| item.fingerprint.is_some() && other.fingerprint == item.fingerprint;
+        let same = |other: &Collected| match (&item.fingerprint, &other.fingerprint) {
+            (Some(a), Some(b)) => a.same_run(b),
+            _ => false,
+        };
         let twin = kept.iter_mut().find(|other| other.file != item.file && same(other));
         match twin {
             Some(twin) => {
@@ -144,11 +164,15 @@ pub(crate) struct Settled {
     pub duplicates: Vec<String>,
 }
 
-/// A label that is a good folder name everywhere: at most 100 bytes of letters, digits and `._=-+,@`.
+/// Folder names may have 255 bytes; `run=` and a number still have to fit.
+const LABEL_BYTES: usize = 200;
+
+/// A label that is a good folder name everywhere: at most 200 bytes of letters, digits and `._=-+,@`.
 pub(crate) fn sanitize(label: &str) -> String {
     let cleaned: String =
         label.chars().map(|c| if c.is_alphanumeric() || "._=-+,@".contains(c) { c } else { '_' }).collect();
     // No hidden folders, no command-line flags, no spreadsheet formulas.
-    let cleaned = shorten(cleaned.trim_start_matches(['.', '=', '-', '+', '@']).trim_end_matches('.').to_string(), 100);
+    let cleaned =
+        shorten(cleaned.trim_start_matches(['.', '=', '-', '+', '@']).trim_end_matches('.').to_string(), LABEL_BYTES);
     if cleaned.is_empty() { "run".to_string() } else { cleaned }
 }

@@ -3,53 +3,92 @@
 use postrun_analysis::{METRICS, MetricSummary, RunAnalysis, RunValue};
 use postrun_schema::Unit;
 
-/// Columns: `run, scope, prompt_tokens_from, prompt_tokens_below, metric, stat, value, unit`.
-/// Scope is `run`, `steady` or `bucket`. Times are in milliseconds.
+/// Columns: `run, scope, prompt_tokens_from, prompt_tokens_below, metric, stat, value, low, high, few_samples, unit`.
+///
+/// Scope is `whole` (or `window`), `steady`, `bucket`, or `client` for what the client itself reported. Times are in
+/// milliseconds where the metric's name says so. `low` and `high` are the 95 % interval of a percentile, `few_samples`
+/// marks one that rests on single requests.
 pub fn to_csv(runs: &[RunAnalysis]) -> String {
-    let mut out = String::from("run,scope,prompt_tokens_from,prompt_tokens_below,metric,stat,value,unit\n");
+    let mut out = Out {
+        text: "run,scope,prompt_tokens_from,prompt_tokens_below,metric,stat,value,low,high,few_samples,unit\n"
+            .to_string(),
+        label: String::new(),
+    };
     for run in runs {
-        let label = &run.manifest.label;
+        out.label = field(&run.manifest.label);
+        let whole = if run.window.is_some() { "window" } else { "whole" };
         let counts = [("total", run.requests.total), ("ok", run.requests.ok), ("failed", run.requests.failed)];
         for (stat, n) in counts {
-            line(&mut out, label, ("run", None, None), "requests", stat, n as f64, "requests");
+            out.row((whole, None, None), "requests", stat, n as f64, "requests");
         }
         if let Some(seconds) = run.facts.duration_s {
-            line(&mut out, label, ("run", None, None), "duration_s", "value", seconds, "s");
+            out.row((whole, None, None), "duration_s", "value", seconds, "s");
         }
-        values(&mut out, label, "run", &run.values);
-        distributions(&mut out, label, ("run", None, None), &run.metrics);
+        out.values(whole, &run.values);
+        out.distributions((whole, None, None), &run.metrics);
         if let Ok(steady) = &run.steady {
-            values(&mut out, label, "steady", &steady.values);
-            distributions(&mut out, label, ("steady", None, None), &steady.metrics);
+            let edges = [("start_s", steady.window.start_ns), ("end_s", steady.window.end_ns)];
+            for (metric, ns) in edges {
+                out.row(("steady", None, None), metric, "value", ns as f64 / 1e9, "s");
+            }
+            out.row(("steady", None, None), "requests", "ok", steady.requests as f64, "requests");
+            out.values("steady", &steady.values);
+            out.distributions(("steady", None, None), &steady.metrics);
         }
         for bucket in &run.buckets {
             let scope = ("bucket", bucket.lo, bucket.hi);
-            line(&mut out, label, scope, "requests", "total", bucket.requests as f64, "requests");
-            distributions(&mut out, label, scope, &bucket.metrics);
+            for (stat, n) in [("total", bucket.requests), ("ok", bucket.ok), ("failed", bucket.failed)] {
+                out.row(scope, "requests", stat, n as f64, "requests");
+            }
+            out.distributions(scope, &bucket.metrics);
+        }
+        for f in &run.reported {
+            if let Some(value) = f.reported {
+                out.row(("client", None, None), &f.metric, &f.stat, value, &f.unit);
+            }
         }
     }
-    out
+    out.text
 }
 
 type Scope = (&'static str, Option<u32>, Option<u32>);
 
-fn values(out: &mut String, label: &str, scope: &'static str, values: &[RunValue]) {
-    for v in values {
-        line(out, label, (scope, None, None), v.metric, "value", v.value, unit_of(v.metric));
-    }
+struct Out {
+    text: String,
+    label: String,
 }
 
-fn distributions(out: &mut String, label: &str, scope: Scope, metrics: &[MetricSummary]) {
-    for m in metrics {
-        let (scale, unit) = if unit_of(m.metric) == "ms" { (1e-6, "ms") } else { (1.0, unit_of(m.metric)) };
-        let s = m.summary.scaled(scale);
-        line(out, label, scope, m.metric, "count", s.count as f64, "");
-        for (stat, value) in [("mean", s.mean), ("std", s.std), ("min", s.min), ("max", s.max)] {
-            line(out, label, scope, m.metric, stat, value, unit);
+impl Out {
+    fn values(&mut self, scope: &'static str, values: &[RunValue]) {
+        for v in values {
+            self.row((scope, None, None), v.metric, "value", v.value, unit_of(v.metric));
         }
-        for p in &s.percentiles {
-            line(out, label, scope, m.metric, &format!("p{}", p.p), p.value, unit);
+    }
+
+    fn distributions(&mut self, scope: Scope, metrics: &[MetricSummary]) {
+        for m in metrics {
+            let (scale, unit) = if unit_of(m.metric) == "ms" { (1e-6, "ms") } else { (1.0, unit_of(m.metric)) };
+            let s = m.summary.scaled(scale);
+            self.row(scope, m.metric, "count", s.count as f64, "values");
+            for (stat, value) in [("mean", s.mean), ("std", s.std), ("min", s.min), ("max", s.max)] {
+                self.row(scope, m.metric, stat, value, unit);
+            }
+            for p in &s.percentiles {
+                let end = |v: Option<f64>| v.map(|v| v.to_string()).unwrap_or_default();
+                let rest = format!("{},{},{},{unit}", end(p.low), end(p.high), p.few_samples);
+                self.line(scope, m.metric, &format!("p{}", p.p), p.value, &rest);
+            }
         }
+    }
+
+    fn row(&mut self, scope: Scope, metric: &str, stat: &str, value: f64, unit: &str) {
+        self.line(scope, metric, stat, value, &format!(",,,{unit}"));
+    }
+
+    fn line(&mut self, (scope, lo, hi): Scope, metric: &str, stat: &str, value: f64, rest: &str) {
+        let edge = |e: Option<u32>| e.map(|e| e.to_string()).unwrap_or_default();
+        let start = format!("{},{scope},{},{}", self.label, edge(lo), edge(hi));
+        self.text.push_str(&format!("{start},{},{stat},{value},{rest}\n", field(metric)));
     }
 }
 
@@ -61,20 +100,28 @@ fn unit_of(id: &str) -> &'static str {
         Some(Unit::TokensPerSecond) => "tok/s",
         Some(Unit::RequestsPerSecond) => "req/s",
         Some(Unit::ChunksPerSecond) => "chunks/s",
+        Some(Unit::Ratio) => "share",
         _ => "",
     }
 }
 
-fn line(out: &mut String, label: &str, (scope, lo, hi): Scope, metric: &str, stat: &str, value: f64, unit: &str) {
-    let edge = |e: Option<u32>| e.map(|e| e.to_string()).unwrap_or_default();
-    let row = format!("{},{scope},{},{},{metric},{stat},{value},{unit}\n", field(label), edge(lo), edge(hi));
-    out.push_str(&row);
-}
-
-/// Quoted where it has to be. A label cannot start a formula: it is one word of letters and digits.
+/// Quoted where it has to be, and never the start of a spreadsheet formula.
 fn field(text: &str) -> String {
+    let text = if text.starts_with(['=', '+', '-', '@', '\t']) { format!("'{text}") } else { text.to_string() };
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_string(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_and_tame() {
+        assert_eq!(field("a,b"), "\"a,b\"");
+        assert_eq!(field("say \"hi\""), "\"say \"\"hi\"\"\"");
+        assert_eq!(field("=1+1"), "'=1+1");
     }
 }

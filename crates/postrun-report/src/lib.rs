@@ -3,6 +3,7 @@
 //! Decides nothing and computes nothing: it takes [`postrun_analysis::RunAnalysis`] values, turns nanoseconds into
 //! units that people read, and writes text. The same input gives the same bytes.
 
+mod client_section;
 mod csv;
 mod json;
 mod markdown;
@@ -17,4 +18,5 @@ pub use csv::to_csv;
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
 pub use quantity::{bytes, seconds};
-pub use terminal::{Look, to_table};
+pub use sections::issue_text;
+pub use terminal::{Look, printable, to_table, wrap};

@@ -1,18 +1,21 @@
 //! The report as Markdown that code-hosting sites render.
 
-use crate::overview;
+use crate::overview::overview;
 use crate::section::{Grid, Section};
-use crate::sections::{self, Detail};
+use crate::sections;
 use postrun_analysis::RunAnalysis;
+
+/// Columns that curves are drawn for.
+const WIDTH: usize = 100;
 
 /// The report of `runs`.
 pub fn to_markdown(runs: &[RunAnalysis]) -> String {
     let mut out = String::from("# postrun report\n");
     if runs.len() > 1 {
-        render(&overview::overview(runs, Detail { wide: true }), 2, &mut out);
+        render(&overview(runs), 2, &mut out);
     }
     for run in runs {
-        for (i, section) in sections::of_run(run, Detail { wide: true }).iter().enumerate() {
+        for (i, section) in sections::of_run(run, WIDTH).iter().enumerate() {
             render(section, if i == 0 { 2 } else { 3 }, &mut out);
         }
     }
@@ -42,13 +45,14 @@ fn render(section: &Section, level: usize, out: &mut String) {
 }
 
 fn table(grid: &Grid, out: &mut String) {
-    let row =
-        |cells: &[String]| format!("| {} |\n", cells.iter().map(|c| escape(c.trim())).collect::<Vec<_>>().join(" | "));
+    let row = |cells: &[String]| {
+        format!("| {} |\n", cells.iter().map(|c| escape(&c.trim().replace('\n', " "))).collect::<Vec<_>>().join(" | "))
+    };
     out.push_str(&row(&grid.header));
     let rule = |i| if grid.text_columns.contains(&i) { "---" } else { "---:" };
     out.push_str(&format!("|{}|\n", (0..grid.header.len()).map(rule).collect::<Vec<_>>().join("|")));
-    for cells in &grid.rows {
-        out.push_str(&row(cells));
+    for line in &grid.rows {
+        out.push_str(&row(&line.cells));
     }
 }
 

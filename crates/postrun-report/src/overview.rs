@@ -1,78 +1,97 @@
 //! Many runs at a glance: one row a run.
 
-use crate::quantity::{TimeUnit, count, number, percentile_name};
+use crate::quantity::{ms, number, percentile_name, plain};
 use crate::section::{Grid, Section};
-use crate::sections::{Detail, cell};
+use crate::sections::{cell, few_mark};
 use postrun_analysis::RunAnalysis;
 
+const LATENCIES: [(&str, &str, f64); 5] = [
+    ("TTFT", "ttft_ms", 50.0),
+    ("TTFT", "ttft_ms", 99.0),
+    ("TPOT", "tpot_ms", 50.0),
+    ("ITL", "itl_ms", 99.0),
+    ("E2E", "e2e_ms", 99.0),
+];
+
 /// One row a run. Where a file holds the client's summary only, the client's figure stands in, marked.
-pub(crate) fn overview(runs: &[RunAnalysis], detail: Detail) -> Section {
-    let columns: [(&str, &str, f64); 4] =
-        [("TTFT", "ttft_ms", 50.0), ("TTFT", "ttft_ms", 99.0), ("TPOT", "tpot_ms", 50.0), ("E2E", "e2e_ms", 99.0)];
-    let mut grid = Grid::new(&["Run", "load", "ok", "fail", "req/s", "out\ntok/s"]);
+pub(crate) fn overview(runs: &[RunAnalysis]) -> Section {
+    let mut grid = Grid::new(&["Run", "load", "ok", "failed", "\nreq/s", "output\ntok/s"]);
     grid.text_columns = vec![0, 1];
-    let mut units = Vec::new();
-    for (label, id, p) in columns {
-        let mut known: Vec<f64> = runs.iter().filter_map(|a| Some(latency_of(a, id, p)?.0)).collect();
-        known.sort_by(f64::total_cmp);
-        let unit = TimeUnit::fitting(known.get(known.len() / 2).copied().unwrap_or(0.0));
-        grid.header.push(format!("{label}\n{} {}", percentile_name(p), unit.name()));
-        units.push(unit);
+    for (label, _, p) in LATENCIES {
+        grid.header.push(format!("{label}\n{} ms", percentile_name(p)));
     }
-    let mut borrowed = false;
-    for a in runs {
-        let mut mark = |found: Option<(f64, bool)>, show: &dyn Fn(f64) -> String| {
-            borrowed |= found.is_some_and(|(_, theirs)| theirs);
-            cell(found.map(|(v, theirs)| format!("{}{}", show(v), if theirs { "†" } else { "" })))
+    let goodput = runs.iter().any(|a| !a.objectives.is_empty());
+    if goodput {
+        grid.header.push("goodput\nreq/s".to_string());
+    }
+    // E2E, load, ITL, TPOT: what is left still says how much, how many failed and how long one waits.
+    grid.drop_order = vec![10, 1, 9, 8];
+    let (mut borrowed, mut few) = (false, false);
+    let names = short_labels(runs);
+    for (a, name) in runs.iter().zip(names) {
+        let mut row = vec![name, load(a), a.requests.ok.to_string(), a.requests.failed.to_string()];
+        let mut theirs = |value: Option<f64>| {
+            borrowed |= value.is_some();
+            cell(value.map(|v| format!("{}†", number(v))))
         };
-        let rate = |id: &str| a.value(id).map(|v| (v, false)).or_else(|| Some((reported_value(a, id, "value")?, true)));
-        let mut row = vec![ellipsis(&a.manifest.label, if detail.wide { 48 } else { 16 }), load_short(a)];
-        row.extend([count(a.requests.ok), count(a.requests.failed)]);
-        row.extend(["requests_per_s", "output_tokens_per_s"].map(|id| mark(rate(id), &number)));
-        for ((_, id, p), unit) in columns.iter().zip(&units) {
-            row.push(mark(latency_of(a, id, *p), &|ns| number(unit.of(ns))));
+        for id in ["requests_per_s", "output_tokens_per_s"] {
+            row.push(match a.value(id) {
+                Some(v) => number(v),
+                None => theirs(reported(a, id, "value")),
+            });
+        }
+        for (_, id, p) in LATENCIES {
+            row.push(match a.metric(id).and_then(|s| s.percentile(p)) {
+                Some(x) => {
+                    few |= x.few_samples;
+                    format!("{}{}", ms(x.value), few_mark(x))
+                }
+                None => theirs(reported(a, id, &format!("p{p}")).filter(|_| a.requests.ok > 0)),
+            });
+        }
+        if goodput {
+            row.push(cell(a.value("goodput_requests_per_s").map(number)));
         }
         grid.push(row);
     }
     let mut section = Section::new(format!("{} runs", runs.len()));
     section.table = Some(grid);
+    if few {
+        section.notes.push(crate::sections::FEW_NOTE.to_string());
+    }
     if borrowed {
         section.notes.push("† as the client reported it: the file holds no records to compute it from.".to_string());
     }
     section
 }
 
-/// A percentile in nanoseconds, and whether it is only the client's word.
-fn latency_of(a: &RunAnalysis, id: &str, p: f64) -> Option<(f64, bool)> {
-    let ours = a.metric(id).and_then(|s| s.percentile(p)).map(|x| (x.value, false));
-    ours.or_else(|| reported_value(a, id, &format!("p{p}")).filter(|_| a.requests.ok > 0).map(|ms| (ms * 1e6, true)))
+/// Labels without what they all begin and end with.
+fn short_labels(runs: &[RunAnalysis]) -> Vec<String> {
+    let labels: Vec<Vec<char>> = runs.iter().map(|a| a.manifest.label.chars().collect()).collect();
+    let shortest = labels.iter().map(Vec::len).min().unwrap_or(0);
+    let same = |at: &dyn Fn(&[char]) -> Option<char>| labels.iter().all(|l| at(l) == at(&labels[0]));
+    let head = (0..shortest).take_while(|i| same(&|l| l.get(*i).copied())).count();
+    let tail = (0..shortest - head).take_while(|i| same(&|l| l.iter().rev().nth(*i).copied())).count();
+    // A short common part is kept: names read better whole.
+    let (head, tail) = (if head > 12 { head } else { 0 }, if tail > 12 { tail } else { 0 });
+    let part = |l: &Vec<char>| {
+        let middle: String = l[head..l.len() - tail].iter().collect();
+        format!("{}{middle}{}", if head > 0 { "…" } else { "" }, if tail > 0 { "…" } else { "" })
+    };
+    labels.iter().map(part).collect()
 }
 
-fn reported_value(a: &RunAnalysis, metric: &str, stat: &str) -> Option<f64> {
+fn reported(a: &RunAnalysis, metric: &str, stat: &str) -> Option<f64> {
     a.reported.iter().find(|f| f.metric == metric && f.stat == stat).and_then(|f| f.reported)
 }
 
-/// `text` with its middle left out where it is longer than `most` characters.
-fn ellipsis(text: &str, most: usize) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    if chars.len() <= most {
-        return text.to_string();
-    }
-    let (head, tail) = (most / 2, most - most / 2 - 1);
-    let (start, end): (String, String) = (chars[..head].iter().collect(), chars[chars.len() - tail..].iter().collect());
-    format!("{start}…{end}")
-}
-
-fn load_short(a: &RunAnalysis) -> String {
+fn load(a: &RunAnalysis) -> String {
     let load = &a.manifest.load;
-    let mut parts = Vec::new();
-    match load.request_rate {
-        Some(rate) => parts.push(format!("{rate}/s")),
-        None if load.unbounded => parts.push("∞".to_string()),
-        None => {}
-    }
-    if let Some(c) = load.max_concurrency {
-        parts.push(format!("≤{c}"));
-    }
+    let rate = match load.request_rate {
+        Some(rate) => Some(format!("{}/s", plain(rate))),
+        None => load.unbounded.then(|| "∞".to_string()),
+    };
+    let limit = load.max_concurrency.map(|c| format!("≤{c}"));
+    let parts: Vec<String> = rate.into_iter().chain(limit).collect();
     if parts.is_empty() { "-".to_string() } else { parts.join(" ") }
 }

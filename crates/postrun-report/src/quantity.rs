@@ -1,41 +1,6 @@
-//! Numbers as people read them: four significant digits, the unit said once.
+//! Numbers as people read them: four significant digits, latencies always in milliseconds.
 
-/// A unit of time for one row of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TimeUnit {
-    Micro,
-    Milli,
-    Second,
-}
-
-impl TimeUnit {
-    /// The unit in which `ns` is easiest to read.
-    pub(crate) fn fitting(ns: f64) -> TimeUnit {
-        match ns {
-            ns if ns >= 10e9 => TimeUnit::Second,
-            ns if ns >= 0.1e6 => TimeUnit::Milli,
-            _ => TimeUnit::Micro,
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            TimeUnit::Micro => "µs",
-            TimeUnit::Milli => "ms",
-            TimeUnit::Second => "s",
-        }
-    }
-
-    pub(crate) fn of(self, ns: f64) -> f64 {
-        match self {
-            TimeUnit::Micro => ns / 1e3,
-            TimeUnit::Milli => ns / 1e6,
-            TimeUnit::Second => ns / 1e9,
-        }
-    }
-}
-
-/// Four significant digits, never an exponent; at least the whole part.
+/// Four significant digits (two below 0.1), never an exponent; at least the whole part.
 pub(crate) fn number(v: f64) -> String {
     let size = v.abs();
     let digits = match size {
@@ -43,7 +8,9 @@ pub(crate) fn number(v: f64) -> String {
         s if s >= 99.995 => 1,
         0.0 => 0,
         s if s >= 9.9995 => 2,
-        _ => 3,
+        s if s >= 0.09995 => 3,
+        // Small rates keep two digits that say something.
+        s => (1 - s.log10().floor() as i32).clamp(3, 9) as usize,
     };
     format!("{v:.digits$}")
 }
@@ -53,30 +20,24 @@ pub(crate) fn plain(v: f64) -> String {
     if v.fract() == 0.0 { format!("{v:.0}") } else { number(v) }
 }
 
-/// A time that someone chose, with its unit: `300 ms`, `5 s`.
-pub(crate) fn chosen_time(ns: f64) -> String {
-    let unit = if ns >= 1e9 { TimeUnit::Second } else { TimeUnit::fitting(ns) };
-    format!("{} {}", plain(unit.of(ns)), unit.name())
+/// Milliseconds of a latency in nanoseconds, without unit.
+pub(crate) fn ms(ns: f64) -> String {
+    number(ns / 1e6)
 }
 
-/// A time with its unit.
-pub(crate) fn time(ns: f64) -> String {
-    let unit = TimeUnit::fitting(ns);
-    format!("{} {}", number(unit.of(ns)), unit.name())
+/// A time that someone chose, with its unit: `300 ms`, `5 s`.
+pub(crate) fn chosen_time(ns: f64) -> String {
+    if ns >= 1e9 { format!("{} s", plain(ns / 1e9)) } else { format!("{} ms", plain(ns / 1e6)) }
 }
 
 /// Seconds as `850 ms`, `61.1 s`, `12 min 5 s` or `3 h 20 min`.
 pub fn seconds(s: f64) -> String {
-    if s >= 3600.0 {
-        return format!("{} h {} min", (s / 3600.0).floor(), ((s % 3600.0) / 60.0).floor());
-    }
-    if s >= 120.0 {
-        return format!("{} min {:.0} s", (s / 60.0).floor(), (s % 60.0).floor());
-    }
     match s {
+        s if s >= 3600.0 => format!("{} h {} min", (s / 3600.0).floor(), ((s % 3600.0) / 60.0).floor()),
+        s if s >= 120.0 => format!("{} min {:.0} s", (s / 60.0).floor(), (s % 60.0).floor()),
         s if s.fract() == 0.0 => format!("{s} s"),
         s if s >= 1.0 => format!("{} s", number(s)),
-        s => time(s * 1e9),
+        s => format!("{} ms", number(s * 1e3)),
     }
 }
 
@@ -92,24 +53,23 @@ pub fn bytes(n: u64) -> String {
     if unit == 0 { format!("{n} B") } else { format!("{} {}", number(value), UNITS[unit]) }
 }
 
-/// A count with thin groups: `12 345`.
-pub(crate) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) && digits.len() > 4 {
-            out.push('\u{202f}');
-        }
-        out.push(c);
-    }
-    out
-}
-
 /// A share as a percentage.
 pub(crate) fn percent(share: f64) -> String {
     let p = share * 100.0;
-    let digits = if p == 0.0 || p >= 9.95 { 0 } else { 1 };
-    format!("{p:.digits$} %")
+    match p {
+        0.0 | 100.0 => format!("{p} %"),
+        p if p < 0.05 => "<0.1 %".to_string(),
+        p if p > 99.95 => ">99.9 %".to_string(),
+        p => format!("{p:.1} %"),
+    }
+}
+
+/// A relative difference as a signed percentage: `+11.0 %`, `-0.0006 %`.
+pub(crate) fn signed_percent(share: f64) -> String {
+    let p = share * 100.0;
+    let digits =
+        if p.abs() >= 0.95 || p == 0.0 { 1 } else { (1 - p.abs().log10().floor() as i32).clamp(1, 9) as usize };
+    format!("{p:+.digits$} %")
 }
 
 /// `50` as `P50`, `99.9` as `P99.9`.
@@ -125,13 +85,15 @@ mod tests {
     fn four_digits() {
         let got: Vec<String> = [0.0, 0.0123, 1.23456, 12.3456, 123.456, 1234.56].into_iter().map(number).collect();
         assert_eq!(got, ["0", "0.012", "1.235", "12.35", "123.5", "1235"]);
-        assert_eq!(time(92_400_000.0), "92.40 ms");
-        assert_eq!(time(9_999_999_999.0), "10000 ms");
-        assert_eq!(time(12_345_000_000.0), "12.35 s");
+        assert_eq!((number(0.0000833), ms(4_321.0)), ("0.000083".into(), "0.0043".into()));
+        assert_eq!(ms(92_400_000.0), "92.40");
         assert_eq!(seconds(61.09), "61.09 s");
         assert_eq!(seconds(125.0), "2 min 5 s");
+        assert_eq!(seconds(7200.0), "2 h 0 min");
+        assert_eq!((seconds(0.0), seconds(1.0), seconds(0.85)), ("0 s".into(), "1 s".into(), "850.0 ms".into()));
         assert_eq!(bytes(464_400), "453.5 KiB");
-        assert_eq!(percent(0.2), "20 %");
-        assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
+        assert_eq!((percent(0.2), percent(0.0056), percent(1.0)), ("20.0 %".into(), "0.6 %".into(), "100 %".into()));
+        assert_eq!((signed_percent(0.11), signed_percent(-0.000006)), ("+11.0 %".into(), "-0.00060 %".into()));
+        assert_eq!((chosen_time(3e8), chosen_time(1.5e9)), ("300 ms".into(), "1.500 s".into()));
     }
 }

@@ -9,27 +9,113 @@ pub(crate) struct Section {
     pub notes: Vec<String>,
 }
 
-/// A table: the first column is text, the others are numbers unless marked.
+/// A table. A header may have two lines.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Grid {
     pub header: Vec<String>,
-    pub rows: Vec<Vec<String>>,
-    /// Columns that hold text.
+    pub rows: Vec<Row>,
+    /// Columns that hold text and are aligned left.
     pub text_columns: Vec<usize>,
+    /// Where the table is too wide, these columns go, the first one first.
+    pub drop_order: Vec<usize>,
+}
+
+/// A row of cells, as many as the header has.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Row {
+    pub cells: Vec<String>,
+    /// Goes before any column does.
+    pub detail: bool,
 }
 
 impl Grid {
     pub(crate) fn new(header: &[&str]) -> Grid {
-        Grid { header: header.iter().map(|h| h.to_string()).collect(), rows: Vec::new(), text_columns: vec![0] }
+        Grid { header: header.iter().map(|h| h.to_string()).collect(), text_columns: vec![0], ..Grid::default() }
     }
 
-    pub(crate) fn push(&mut self, row: Vec<String>) {
-        self.rows.push(row);
+    pub(crate) fn push(&mut self, cells: Vec<String>) {
+        self.rows.push(Row { cells, detail: false });
     }
+
+    pub(crate) fn push_detail(&mut self, cells: Vec<String>) {
+        self.rows.push(Row { cells, detail: true });
+    }
+
+    /// Columns needed with the gap between the cells.
+    pub(crate) fn width(&self) -> usize {
+        let columns = 0..self.header.len();
+        columns.map(|c| self.column_width(c) + GAP).sum::<usize>().saturating_sub(GAP)
+    }
+
+    pub(crate) fn column_width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|r| r.cells.get(column)).chain(self.header.get(column));
+        cells.flat_map(|cell| cell.lines()).map(|line| line.chars().count()).max().unwrap_or(0)
+    }
+
+    /// What fits into `width`: without detail rows, then without the columns that may go, then with a shorter first
+    /// column. Never breaks a cell.
+    pub(crate) fn fitted(&self, width: usize) -> Grid {
+        let mut grid = self.clone();
+        if grid.width() > width {
+            grid.rows.retain(|r| !r.detail);
+        }
+        for dropped in &self.drop_order {
+            if grid.width() <= width {
+                break;
+            }
+            // Positions in `drop_order` are those of the full table.
+            let gone = |kept: &Grid| self.header.iter().take(*dropped).filter(|h| kept.header.contains(h)).count();
+            let at = gone(&grid);
+            grid.header.remove(at);
+            grid.rows.iter_mut().for_each(|r| drop(r.cells.remove(at)));
+            grid.text_columns =
+                grid.text_columns.iter().filter(|c| **c != at).map(|c| c - usize::from(*c > at)).collect();
+        }
+        let over = grid.width().saturating_sub(width);
+        if over > 0 {
+            let most = grid.column_width(0).saturating_sub(over).max(SHORTEST_LABEL);
+            grid.rows.iter_mut().filter_map(|r| r.cells.first_mut()).for_each(|cell| *cell = ellipsis(cell, most));
+        }
+        grid
+    }
+}
+
+const SHORTEST_LABEL: usize = 8;
+/// Between two columns: the table's separator and a padding.
+const GAP: usize = 2;
+
+/// `text` with its middle left out where it is longer than `most` characters.
+pub(crate) fn ellipsis(text: &str, most: usize) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    if chars.len() <= most {
+        return text.to_string();
+    }
+    let (head, tail) = (most / 2, most - most / 2 - 1);
+    let (start, end): (String, String) = (chars[..head].iter().collect(), chars[chars.len() - tail..].iter().collect());
+    format!("{start}…{end}")
 }
 
 impl Section {
     pub(crate) fn new(title: impl Into<String>) -> Section {
         Section { title: title.into(), ..Section::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_shrinks_in_order() {
+        let mut grid = Grid::new(&["name", "a", "b", "c"]);
+        grid.drop_order = vec![2, 1];
+        grid.push(["a-long-name", "1111", "2222", "3333"].map(String::from).to_vec());
+        grid.push_detail(["", "", "22222222", ""].map(String::from).to_vec());
+        assert_eq!(grid.width(), 11 + 2 + 4 + 2 + 8 + 2 + 4);
+        assert_eq!(grid.fitted(29).header, ["name", "a", "b", "c"]);
+        assert_eq!(grid.fitted(29).rows.len(), 1);
+        assert_eq!(grid.fitted(24).header, ["name", "a", "c"]);
+        assert_eq!(grid.fitted(18).header, ["name", "c"]);
+        assert_eq!(grid.fitted(15).rows[0].cells, ["a-lo…name", "3333"]);
     }
 }

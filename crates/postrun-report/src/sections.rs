@@ -1,33 +1,30 @@
-//! What a person reads, section by section, for terminal and Markdown alike.
+//! What a person reads of one run, section by section, for terminal and Markdown alike.
 
-use crate::quantity::{TimeUnit, bytes, chosen_time, count, number, percent, percentile_name, plain, seconds, time};
+use crate::client_section;
+use crate::quantity::{bytes, chosen_time, ms, number, percent, percentile_name, plain, seconds};
 use crate::section::{Grid, Section};
 use crate::spark::spark;
-use postrun_analysis::{METRICS, MetricSummary, Percentile, RunAnalysis, RunValue, Summary};
-use postrun_schema::{Severity, Unit};
-use std::collections::BTreeMap;
+use postrun_analysis::{METRICS, MetricSummary, Percentile, RunAnalysis, RunValue, Summary, TimelineWindow};
+use postrun_schema::{Issue, IssueCode, Severity, Unit};
 
-const SPARK_WIDTH: usize = 48;
+pub(crate) const FEW_NOTE: &str =
+    "* fewer than 5 values are expected beyond this percentile: it rests on single requests.";
+/// Room that a timeline needs beside its curves.
+const BESIDE_CURVE: usize = 50;
 
-/// How much a report shows.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Detail {
-    /// Room for std, min and the outer percentiles.
-    pub wide: bool,
-}
-
-/// All sections of one run.
-pub(crate) fn of_run(a: &RunAnalysis, detail: Detail) -> Vec<Section> {
+/// All sections of one run, for text of `width` columns.
+pub(crate) fn of_run(a: &RunAnalysis, width: usize) -> Vec<Section> {
     let mut out = vec![headline(a)];
     if !a.metrics.is_empty() {
-        out.push(latency("Latency", &a.metrics, a, detail));
+        out.push(latency("Latency in ms", &a.metrics, a));
     }
+    out.extend(client_section::latency(a));
     out.extend(throughput(a));
-    out.extend(steady_latency(a, detail));
+    out.extend(steady_latency(a));
     out.extend(goodput(a));
-    out.extend(buckets(a, detail));
-    out.extend(timeline(a));
-    out.extend(reported(a));
+    out.extend(buckets(a));
+    out.extend(timeline(a, width));
+    out.extend(client_section::parity(a));
     out.extend(data_quality(a));
     out.extend(unavailable(a));
     out
@@ -37,6 +34,15 @@ pub(crate) fn cell(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_string())
 }
 
+/// Marks a percentile that rests on single requests.
+pub(crate) fn few_mark(p: &Percentile) -> &'static str {
+    if p.few_samples { "*" } else { "" }
+}
+
+pub(crate) fn metric_label(id: &str) -> &'static str {
+    METRICS.iter().find(|m| m.id == id).map_or("", |m| m.label)
+}
+
 fn headline(a: &RunAnalysis) -> Section {
     let m = &a.manifest;
     let mut s = Section::new(m.label.clone());
@@ -44,23 +50,23 @@ fn headline(a: &RunAnalysis) -> Section {
     what.extend(m.model.clone());
     what.extend(m.load.backend.as_ref().map(|b| format!("backend {b}")));
     s.lines.push(what.join(", "));
+    if let Some(w) = a.window {
+        let (from, to) = (seconds(w.start_ns as f64 / 1e9), seconds(w.end_ns as f64 / 1e9));
+        s.lines.push(format!("only the window from {from} to {to} after the first send"));
+    }
     let r = a.requests;
-    let mut requests = format!("{} requests: {} ok, {} failed", count(r.total), count(r.ok), count(r.failed));
+    let mut requests = format!("{} requests: {} ok, {} failed", r.total, r.ok, r.failed);
     if r.failed > 0 {
         requests.push_str(&format!(" ({})", percent(a.value("failure_rate").unwrap_or(0.0))));
     }
     if r.incomplete > 0 {
-        requests.push_str(&format!(", {} incomplete", count(r.incomplete)));
+        requests.push_str(&format!(", {} incomplete", r.incomplete));
     }
     if r.not_measured > 0 {
-        requests.push_str(&format!("; {} more were warm-up, cool-down or probes", count(r.not_measured)));
+        requests.push_str(&format!("; {} more were warm-up, cool-down or probes", r.not_measured));
     }
     s.lines.push(requests);
     s.lines.push(load_line(a));
-    if let Some(w) = a.window {
-        let (from, to) = (w.start_ns as f64 / 1e9, w.end_ns as f64 / 1e9);
-        s.lines.push(format!("only the window from {} to {} of the run", seconds(from), seconds(to)));
-    }
     let file = |f: &postrun_schema::SourceFile| format!("{} ({}, {})", f.name, bytes(f.bytes), f.format);
     s.lines.push(format!("from {}", m.sources.iter().map(file).collect::<Vec<_>>().join(", ")));
     s
@@ -68,12 +74,11 @@ fn headline(a: &RunAnalysis) -> Section {
 
 fn load_line(a: &RunAnalysis) -> String {
     let load = &a.manifest.load;
-    let mut parts = Vec::new();
-    parts.push(match (load.request_rate, load.unbounded) {
-        (Some(rate), _) => format!("{rate} requests/s"),
+    let mut parts = vec![match (load.request_rate, load.unbounded) {
+        (Some(rate), _) => format!("{} requests/s", plain(rate)),
         (None, true) => "unbounded request rate".to_string(),
         (None, false) => "request rate not recorded".to_string(),
-    });
+    }];
     if let Some(c) = load.max_concurrency {
         parts.push(format!("at most {c} in flight"));
     }
@@ -85,66 +90,40 @@ fn load_line(a: &RunAnalysis) -> String {
         };
         parts.push(format!("{} ({how})", seconds(s)));
     }
-    if let (Some(prompt), Some(output)) = (a.facts.prompt_tokens, a.facts.output_tokens)
-        && a.requests.ok > 0
-        && !a.metrics.is_empty()
-    {
-        let mean = |total: f64| number(total / a.requests.ok as f64);
-        parts.push(format!("mean {} prompt and {} output tokens", mean(prompt as f64), mean(output)));
+    if let (Some(prompt), Some(output)) = (a.facts.mean_prompt_tokens, a.facts.mean_output_tokens) {
+        parts.push(format!("mean {} prompt and {} output tokens", number(prompt), number(output)));
     }
     format!("load: {}", parts.join(", "))
 }
 
-fn metric_label(id: &str) -> &'static str {
-    METRICS.iter().find(|m| m.id == id).map_or("", |m| m.label)
-}
-
 /// Distributions, a row each, with the 95 % intervals of the percentiles below.
-fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis, detail: Detail) -> Section {
-    let shown: Vec<f64> =
-        a.percentiles.iter().copied().filter(|p| detail.wide || *p < 99.9 || a.percentiles.len() < 5).collect();
-    let mut header = vec!["".to_string(), "unit".to_string(), "n".to_string(), "mean".to_string()];
-    if detail.wide {
-        header.extend(["std", "min"].map(String::from));
-    }
-    header.extend(shown.iter().map(|p| percentile_name(*p)));
+fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis) -> Section {
+    let mut header: Vec<String> = ["", "n", "mean", "std", "min"].map(String::from).to_vec();
+    header.extend(a.percentiles.iter().map(|p| percentile_name(*p)));
     header.push("max".to_string());
-    let mut grid = Grid { header, rows: Vec::new(), text_columns: vec![0, 1] };
+    let column = |name: &str| header.iter().position(|h| h == name);
+    let drop_order = ["std", "min", "P99.9", "P90", "n", "mean"].iter().filter_map(|name| column(name)).collect();
+    let columns = header.len();
+    let mut grid = Grid { header, drop_order, text_columns: vec![0], ..Grid::default() };
     let mut few = false;
-    for m in metrics {
-        let s = &m.summary;
-        let unit = TimeUnit::fitting(s.percentile(50.0).map_or(s.mean, |p| p.value));
-        let value = |ns: f64| number(unit.of(ns));
-        let mut row = vec![metric_label(m.metric).to_string(), unit.name().to_string(), count(s.count), value(s.mean)];
-        let mut interval = vec![
-            if detail.wide { "  95 % interval" } else { "  95 %" }.to_string(),
-            String::new(),
-            String::new(),
-            String::new(),
-        ];
-        if detail.wide {
-            row.extend([value(s.std), value(s.min)]);
-            interval.extend([String::new(), String::new()]);
-        }
-        for p in &shown {
+    for (label, s) in latency_rows(metrics, a) {
+        let mut row = vec![label.to_string(), s.count.to_string(), ms(s.mean), ms(s.std), ms(s.min)];
+        let mut interval = vec![String::new(); columns];
+        interval[0] = "  95 % interval".to_string();
+        for p in &a.percentiles {
             let found = s.percentile(*p);
             few |= found.is_some_and(|x| x.few_samples);
-            row.push(cell(found.map(|x| format!("{}{}", value(x.value), few_mark(x)))));
-            interval.push(found.map(|x| interval_text(x, &value)).unwrap_or_default());
+            interval[row.len()] = found.map(interval_text).unwrap_or_default();
+            row.push(cell(found.map(|x| format!("{}{}", ms(x.value), few_mark(x)))));
         }
-        row.push(value(s.max));
-        interval.push(String::new());
+        row.push(ms(s.max));
         grid.push(row);
-        if detail.wide {
-            grid.push(interval);
-        }
+        grid.push_detail(interval);
     }
     let mut section = Section::new(title);
     section.table = Some(grid);
     if few {
-        section.notes.push(
-            "* fewer than 5 values are expected beyond this percentile: it rests on single requests.".to_string(),
-        );
+        section.notes.push(FEW_NOTE.to_string());
     }
     if a.requests.failed > 0 {
         let rate = percent(a.value("failure_rate").unwrap_or(0.0));
@@ -153,29 +132,42 @@ fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis, detail: Deta
     section
 }
 
-fn interval_text(p: &Percentile, value: &impl Fn(f64) -> String) -> String {
+/// The two kinds of ITL are one row where they are the same.
+fn latency_rows<'a>(metrics: &'a [MetricSummary], a: &RunAnalysis) -> Vec<(&'static str, &'a Summary)> {
+    let find = |id: &str| metrics.iter().find(|m| m.metric == id).map(|m| &m.summary);
+    let same = find("itl_ms").is_some() && find("itl_ms") == find("itl_per_token_ms");
+    let smoothed = a.manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
+    let label = |id: &'static str| match id {
+        "itl_ms" if same && smoothed => "ITL (client's means)",
+        "itl_ms" if same => "ITL",
+        id => metric_label(id),
+    };
+    let shown = metrics.iter().filter(|m| !(same && m.metric == "itl_per_token_ms"));
+    shown.map(|m| (label(m.metric), &m.summary)).collect()
+}
+
+fn interval_text(p: &Percentile) -> String {
     match (p.low, p.high) {
-        (Some(low), Some(high)) => format!("{}–{}", value(low), value(high)),
-        (Some(low), None) => format!("≥{}", value(low)),
-        (None, Some(high)) => format!("≤{}", value(high)),
+        (Some(low), Some(high)) => format!("{}–{}", ms(low), ms(high)),
+        (Some(low), None) => format!("≥{}", ms(low)),
+        (None, Some(high)) => format!("≤{}", ms(high)),
         (None, None) => String::new(),
     }
 }
 
 fn throughput(a: &RunAnalysis) -> Option<Section> {
-    let rows: Vec<_> = METRICS.iter().filter(|m| !["failure_rate", "goodput_requests_per_s"].contains(&m.id)).collect();
-    let steady = a.steady.as_ref().ok();
+    let steady = a.steady.as_ref().ok().filter(|_| a.window.is_none());
     let mut grid = Grid::new(&["", "unit", if a.window.is_some() { "window" } else { "whole run" }]);
     grid.text_columns = vec![0, 1];
     if steady.is_some() {
         grid.header.push("steady state".to_string());
     }
-    for metric in rows {
+    for metric in METRICS.iter().filter(|m| !["failure_rate", "goodput_requests_per_s"].contains(&m.id)) {
         let Some(whole) = a.value(metric.id) else { continue };
-        let mut row = vec![metric.label.to_string(), unit_text(metric.unit).to_string(), figure(metric.unit, whole)];
+        let mut row = vec![metric.label.to_string(), unit_text(metric.unit).to_string(), figure(metric.id, whole)];
         if let Some(steady) = steady {
             let value = steady.values.iter().find(|v: &&RunValue| v.metric == metric.id);
-            row.push(cell(value.map(|v| figure(metric.unit, v.value))));
+            row.push(cell(value.map(|v| figure(metric.id, v.value))));
         }
         grid.push(row);
     }
@@ -184,23 +176,24 @@ fn throughput(a: &RunAnalysis) -> Option<Section> {
     }
     let mut section = Section::new("Throughput and load");
     section.table = Some(grid);
-    section.notes.push(match &a.steady {
-        Ok(s) => format!(
-            "Steady state: {} to {} after the first send, about {} in flight; ramp-up {} and drain tail {} of the run.",
-            seconds(s.window.start_ns as f64 / 1e9),
-            seconds(s.window.end_ns as f64 / 1e9),
-            s.level,
-            percent(s.ramp_share),
-            percent(s.drain_share)
-        ),
-        Err(why) => format!("Steady state not found: {why}."),
-    });
+    if a.window.is_none() && !a.metrics.is_empty() {
+        section.notes.push(match &a.steady {
+            Ok(s) => format!(
+                "Steady state: {} to {} after the first send; ramp-up is {} of the run, drain tail {}.",
+                seconds(s.window.start_ns as f64 / 1e9),
+                seconds(s.window.end_ns as f64 / 1e9),
+                percent(s.ramp_share),
+                percent(s.drain_share)
+            ),
+            Err(why) => format!("No steady state: {why}."),
+        });
+    }
     Some(section)
 }
 
-/// Counts without decimals, rates with them.
-fn figure(unit: Unit, value: f64) -> String {
-    if matches!(unit, Unit::Requests | Unit::Tokens) { plain(value) } else { number(value) }
+/// Peaks are counts, everything else is a mean or a rate.
+fn figure(id: &str, value: f64) -> String {
+    if id.starts_with("peak_") { plain(value) } else { number(value) }
 }
 
 fn unit_text(unit: Unit) -> &'static str {
@@ -215,72 +208,66 @@ fn unit_text(unit: Unit) -> &'static str {
 }
 
 /// Shown only where ramp and drain are a notable part of the run: else it repeats the whole.
-fn steady_latency(a: &RunAnalysis, detail: Detail) -> Option<Section> {
+fn steady_latency(a: &RunAnalysis) -> Option<Section> {
     let steady = a.steady.as_ref().ok()?;
     let notable = steady.ramp_share + steady.drain_share > 0.1 && !steady.metrics.is_empty() && a.window.is_none();
-    notable.then(|| latency("Latency in the steady state", &steady.metrics, a, detail))
+    notable.then(|| latency("Latency in the steady state, in ms", &steady.metrics, a))
 }
 
 fn goodput(a: &RunAnalysis) -> Option<Section> {
-    let good = a.facts.good?;
+    if a.objectives.is_empty() {
+        return None;
+    }
     let mut section = Section::new("Goodput");
     let objective =
         |o: &postrun_analysis::Objective| format!("{} ≤ {}", metric_label(o.metric), chosen_time(o.at_most_ns));
     let all: Vec<String> = a.objectives.iter().map(objective).collect();
-    let share = if a.requests.total > 0 { good as f64 / a.requests.total as f64 } else { 0.0 };
-    let rate = cell(a.value("goodput_requests_per_s").map(number));
-    section.lines.push(format!(
-        "{rate} req/s: {} of {} requests ({}) met {}",
-        count(good),
-        count(a.requests.total),
-        percent(share),
-        all.join(" and ")
-    ));
+    let all = all.join(" and ");
+    section.lines.push(match (a.facts.good, a.value("goodput_requests_per_s")) {
+        (Some(good), rate) => {
+            let share = if a.facts.requests > 0 { good as f64 / a.facts.requests as f64 } else { 0.0 };
+            let rate = cell(rate.map(number));
+            format!("{rate} req/s: {good} of {} requests ({}) met {all}", a.facts.requests, percent(share))
+        }
+        (None, _) => format!("Not available for {all}: this recording does not hold a value that it is about."),
+    });
     Some(section)
 }
 
-fn buckets(a: &RunAnalysis, detail: Detail) -> Option<Section> {
-    if a.buckets.is_empty() {
+fn buckets(a: &RunAnalysis) -> Option<Section> {
+    if a.buckets.is_empty() || a.buckets.iter().all(|b| b.lo.is_none()) {
         return None;
     }
     let columns = [
-        ("ttft_ms", 50.0, true),
-        ("ttft_ms", 95.0, true),
-        ("tpot_ms", 50.0, true),
-        ("tpot_ms", 95.0, false),
-        ("itl_ms", 95.0, true),
-        ("e2e_ms", 50.0, false),
-        ("e2e_ms", 95.0, true),
+        ("ttft_ms", 50.0),
+        ("ttft_ms", 95.0),
+        ("tpot_ms", 50.0),
+        ("tpot_ms", 95.0),
+        ("itl_ms", 95.0),
+        ("e2e_ms", 50.0),
+        ("e2e_ms", 95.0),
     ];
-    let shown = |(id, _, narrow): &(&str, f64, bool)| a.metric(id).is_some() && (*narrow || detail.wide);
-    let columns: Vec<(&str, f64)> = columns.into_iter().filter(shown).map(|(id, p, _)| (id, p)).collect();
-    let short = |id: &str| if id == "itl_ms" { "ITL" } else { metric_label(id) };
-    let units: BTreeMap<&str, TimeUnit> = columns
-        .iter()
-        .filter_map(|(id, _)| Some((*id, TimeUnit::fitting(a.metric(id)?.percentile(50.0)?.value))))
-        .collect();
+    let shown: Vec<(&str, f64)> = columns.into_iter().filter(|(id, _)| a.metric(id).is_some()).collect();
     let mut grid = Grid::new(&["Prompt tokens", "n", "failed"]);
-    for (id, p) in &columns {
-        let unit = units.get(id).map_or("", |u| u.name());
-        grid.header.push(format!("{} {}\n{unit}", short(id), percentile_name(*p)));
+    for (id, p) in &shown {
+        let name = if *id == "itl_ms" { "ITL" } else { metric_label(id) };
+        grid.header.push(format!("{name}\n{} ms", percentile_name(*p)));
     }
+    let position = |wanted: (&str, f64)| shown.iter().position(|c| *c == wanted).map(|i| i + 3);
+    let dropped = [("e2e_ms", 50.0), ("tpot_ms", 95.0), ("itl_ms", 95.0), ("e2e_ms", 95.0), ("tpot_ms", 50.0)];
+    grid.drop_order = dropped.into_iter().filter_map(position).collect();
     for b in &a.buckets {
-        let mut row = vec![range(b.lo, b.hi), count(b.requests), count(b.failed)];
-        for (id, p) in &columns {
-            let summary: Option<&Summary> = b.metrics.iter().find(|m| m.metric == *id).map(|m| &m.summary);
-            let found = summary.and_then(|s| s.percentile(*p)).zip(units.get(id));
-            row.push(cell(found.map(|(x, u)| format!("{}{}", number(u.of(x.value)), few_mark(x)))));
+        let mut row = vec![range(b.lo, b.hi), b.requests.to_string(), b.failed.to_string()];
+        for (id, p) in &shown {
+            let summary = b.metrics.iter().find(|m| m.metric == *id).map(|m| &m.summary);
+            let found = summary.and_then(|s| s.percentile(*p));
+            row.push(cell(found.map(|x| format!("{}{}", ms(x.value), few_mark(x)))));
         }
         grid.push(row);
     }
     let mut section = Section::new("By prompt length");
     section.table = Some(grid);
     Some(section)
-}
-
-/// Marks a percentile that rests on single requests.
-fn few_mark(p: &Percentile) -> &'static str {
-    if p.few_samples { "*" } else { "" }
 }
 
 fn range(lo: Option<u32>, hi: Option<u32>) -> String {
@@ -292,60 +279,45 @@ fn range(lo: Option<u32>, hi: Option<u32>) -> String {
     }
 }
 
-fn timeline(a: &RunAnalysis) -> Option<Section> {
-    let t = a.timeline.as_ref().filter(|t| t.windows.len() > 2)?;
-    type Get = fn(&postrun_analysis::TimelineWindow) -> Option<f64>;
-    let curves: [(&str, Get, bool); 5] = [
-        ("In flight", |w| Some(w.mean_concurrency), false),
-        ("Requests ended/s", |w| Some(w.ended as f64), false),
-        ("Output tokens/s", |w| w.output_tokens_per_s, false),
-        ("TTFT P95", |w| w.ttft.as_ref()?.stat("p95"), true),
-        ("ITL P95 (chunk gap)", |w| w.itl.as_ref()?.stat("p95"), true),
+fn timeline(a: &RunAnalysis, width: usize) -> Option<Section> {
+    let t = a.timeline.as_ref().filter(|t| t.windows.len() > 2 && a.window.is_none())?;
+    type Get = fn(&TimelineWindow) -> Option<f64>;
+    let curves: [(&str, Get); 5] = [
+        ("In flight", |w| Some(w.mean_concurrency)),
+        ("Ended, req/s", |w| Some(w.ended as f64)),
+        ("Output, tok/s", |w| w.output_tokens_per_s),
+        ("TTFT P95, ms", |w| w.ttft.as_ref()?.stat("p95")),
+        ("ITL P95, ms", |w| w.itl.as_ref()?.stat("p95")),
     ];
-    let mut grid = Grid::new(&["", "over the run", "median", "highest"]);
+    let mut grid = Grid::new(&["", "over the run", "median", "highest", "at"]);
     grid.text_columns = vec![0, 1];
-    for (name, get, is_time) in curves {
-        let scale = if name == "Requests ended/s" { 1.0 / t.width_s } else { 1.0 };
+    grid.drop_order = vec![4, 2];
+    for (name, get) in curves {
+        let scale = if name.starts_with("Ended") { 1.0 / t.width_s } else { 1.0 };
         let values: Vec<Option<f64>> = t.windows.iter().map(|w| get(w).map(|v| v * scale)).collect();
-        let mut known: Vec<f64> = values.iter().flatten().copied().collect();
-        known.sort_by(f64::total_cmp);
+        let mut known: Vec<(f64, f64)> =
+            values.iter().zip(&t.windows).filter_map(|(v, w)| Some(((*v)?, w.start_s))).collect();
+        // The first of equal peaks is the one to look at.
+        known.sort_by(|x, y| x.0.total_cmp(&y.0).then(y.1.total_cmp(&x.1)));
         let (Some(middle), Some(top)) = (known.get(known.len() / 2), known.last()) else { continue };
-        let text = |v: f64| if is_time { time(v) } else { number(v) };
-        grid.push(vec![name.to_string(), spark(&values, SPARK_WIDTH), text(*middle), text(*top)]);
+        let text = |v: f64| if name.ends_with("ms") { ms(v) } else { number(v) };
+        let curve = spark(&values, width.saturating_sub(BESIDE_CURVE).clamp(12, 60));
+        grid.push(vec![name.to_string(), curve, text(middle.0), text(top.0), seconds(top.1)]);
     }
     let mut section = Section::new(format!("Over time, in windows of {}", seconds(t.width_s)));
     section.table = Some(grid);
     Some(section)
 }
 
-fn reported(a: &RunAnalysis) -> Option<Section> {
-    if a.reported.is_empty() {
-        return None;
-    }
-    let mut section = Section::new("What the client reported");
-    let compared = a.reported.iter().filter(|f| f.agrees.is_some()).count();
-    let agree = a.reported.iter().filter(|f| f.agrees == Some(true)).count();
-    section.lines.push(match compared {
-        0 => format!("{} figures; none can be recomputed from this file:", a.reported.len()),
-        _ => format!(
-            "{agree} of {compared} figures that can be recomputed agree to 1e-6; {} cannot be recomputed.",
-            a.reported.len() - compared
-        ),
-    });
-    let mut grid = Grid::new(&["Client's name", "reported", "recomputed", "unit"]);
-    grid.text_columns = vec![0, 3];
-    let differing = a.reported.iter().filter(|f| f.agrees == Some(false) || compared == 0);
-    let mut whys: Vec<String> = Vec::new();
-    for f in differing {
-        let value = |v: Option<f64>| cell(v.map(plain));
-        grid.push(vec![f.key.clone(), value(f.reported), value(f.computed), f.unit.clone()]);
-        whys.extend(f.why.clone().filter(|w| !whys.contains(w)));
-    }
-    if !grid.rows.is_empty() {
-        section.table = Some(grid);
-    }
-    section.notes.extend(whys.into_iter().map(|w| format!("Why: {w}.")));
-    Some(section)
+/// One line on an issue: `warning[failed_requests]: …`.
+pub fn issue_text(issue: &Issue) -> String {
+    let severity = match issue.severity {
+        Severity::Info => "info",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    };
+    let (id, text) = (issue.code.id(), issue.code.meaning());
+    format!("{severity}[{id}]: {text} ({}×; {}: {})", issue.count, issue.at, issue.example)
 }
 
 fn data_quality(a: &RunAnalysis) -> Option<Section> {
@@ -353,20 +325,7 @@ fn data_quality(a: &RunAnalysis) -> Option<Section> {
         return None;
     }
     let mut section = Section::new("Data quality");
-    for issue in &a.manifest.issues {
-        let severity = match issue.severity {
-            Severity::Info => "info",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        };
-        section.lines.push(format!(
-            "{severity}: {} ({}×; {}: {})",
-            issue.code.meaning(),
-            count(issue.count),
-            issue.at,
-            issue.example
-        ));
-    }
+    section.lines = a.manifest.issues.iter().map(issue_text).collect();
     Some(section)
 }
 

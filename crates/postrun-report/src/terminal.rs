@@ -1,13 +1,10 @@
 //! The report as text for a terminal.
 
-use crate::overview;
+use crate::overview::overview;
 use crate::section::{Grid, Section};
-use crate::sections::{self, Detail};
+use crate::sections;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use postrun_analysis::RunAnalysis;
-
-/// Below this many columns the outer percentiles and intervals are left out.
-const WIDE_FROM: u16 = 110;
 
 /// One rule under the header and nothing else: rows stay close together.
 const RULE_UNDER_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -24,12 +21,11 @@ pub struct Look {
 /// The report of `runs` as text that ends in a line break.
 pub fn to_table(runs: &[RunAnalysis], look: Look) -> String {
     let mut out = String::new();
-    let detail = Detail { wide: look.width >= WIDE_FROM };
     if runs.len() > 1 {
-        render(&overview::overview(runs, detail), look, &mut out);
+        render(&overview(runs), look, &mut out);
     }
     for run in runs {
-        for section in sections::of_run(run, detail) {
+        for section in sections::of_run(run, usize::from(look.width)) {
             render(&section, look, &mut out);
         }
     }
@@ -40,36 +36,41 @@ fn render(section: &Section, look: Look, out: &mut String) {
     if !out.is_empty() {
         out.push('\n');
     }
+    let title = printable(&section.title);
     match look.styled {
-        true => out.push_str(&format!("\u{1b}[1m{}\u{1b}[0m\n", section.title)),
-        false => out.push_str(&format!("{}\n", section.title)),
+        true => out.push_str(&format!("\u{1b}[1m{title}\u{1b}[0m\n")),
+        false => out.push_str(&format!("{title}\n")),
     }
     for line in &section.lines {
-        wrapped(line, look.width, out);
+        wrap(&printable(line), usize::from(look.width), out);
     }
     if let Some(grid) = &section.table {
-        out.push_str(&table(grid, look));
+        out.push_str(&table(&grid.fitted(usize::from(look.width)), look));
         out.push('\n');
     }
     for note in &section.notes {
-        wrapped(note, look.width, out);
+        wrap(&printable(note), usize::from(look.width), out);
     }
 }
 
 fn table(grid: &Grid, look: Look) -> String {
     let mut table = Table::new();
-    table.load_style(RULE_UNDER_HEADER);
-    table.set_width(look.width).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(RULE_UNDER_HEADER).set_content_arrangement(ContentArrangement::Disabled);
     let head = |(i, text): (usize, &String)| {
         let cell = Cell::new(text).set_alignment(alignment(grid, i));
         if look.styled { cell.add_attribute(Attribute::Bold) } else { cell }
     };
     table.set_header(grid.header.iter().enumerate().map(head));
     for row in &grid.rows {
-        table.add_row(row.iter().enumerate().map(|(i, text)| Cell::new(text).set_alignment(alignment(grid, i))));
+        let cells = row.cells.iter().enumerate();
+        table.add_row(cells.map(|(i, text)| Cell::new(printable(text)).set_alignment(alignment(grid, i))));
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
+    let last = grid.header.len().saturating_sub(1);
+    for (i, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, u16::from(i < last)));
+    }
+    if look.styled {
+        table.enforce_styling();
     }
     let text = table.to_string();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
@@ -79,11 +80,29 @@ fn alignment(grid: &Grid, column: usize) -> CellAlignment {
     if grid.text_columns.contains(&column) { CellAlignment::Left } else { CellAlignment::Right }
 }
 
-/// `text` in lines of at most `width`, indented from the second on.
-fn wrapped(text: &str, width: u16, out: &mut String) {
-    let width = usize::from(width).max(20);
+/// Recorded text may hold anything; what would steer the terminal is shown as `�`.
+pub fn printable(text: &str) -> String {
+    let steers =
+        |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c);
+    text.chars()
+        .map(|c| {
+            if c == '\n' || c == '\t' {
+                ' '
+            } else if steers(c) {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+/// `text` in lines of at most `width`, indented by two from the second on. A number keeps its `%`.
+pub fn wrap(text: &str, width: usize, out: &mut String) {
+    let width = width.max(20);
     let mut line = String::new();
-    for word in text.split(' ') {
+    for word in text.replace(" %", "\u{0}%").split(' ') {
+        let word = word.replace('\u{0}', " ");
         if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > width {
             out.push_str(line.trim_end());
             out.push('\n');
@@ -91,7 +110,7 @@ fn wrapped(text: &str, width: u16, out: &mut String) {
         } else if !line.is_empty() && line != "  " {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&word);
     }
     out.push_str(line.trim_end());
     out.push('\n');
@@ -104,7 +123,15 @@ mod tests {
     #[test]
     fn long_lines_wrap() {
         let mut out = String::new();
-        wrapped("aaaa bbbb cccc dddd eeee ffff", 20, &mut out);
+        wrap("aaaa bbbb cccc dddd eeee ffff", 20, &mut out);
         assert_eq!(out, "aaaa bbbb cccc dddd\n  eeee ffff\n");
+        let mut out = String::new();
+        wrap("ramp-up is about 12 % of it", 20, &mut out);
+        assert_eq!(out, "ramp-up is about\n  12 % of it\n");
+    }
+
+    #[test]
+    fn recorded_text_cannot_steer_the_terminal() {
+        assert_eq!(printable("a\u{1b}[31mb\u{202e}c\nd"), "a\u{fffd}[31mb\u{fffd}c d");
     }
 }

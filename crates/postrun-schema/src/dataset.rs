@@ -5,6 +5,7 @@ use crate::hashing::sha256_of_file;
 use crate::manifest::{MANIFEST_FILE, Manifest, SCHEMA};
 use crate::natural::natural_order;
 use crate::table::Table;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::{Path, PathBuf};
 
 /// Tables up to this size are hashed whenever a dataset is opened; larger ones by [`Dataset::verify`].
@@ -70,6 +71,7 @@ impl Dataset {
                     return Err(differs("sha256", entry.sha256.clone(), found));
                 }
             }
+            check_columns(table, &path, entry.rows, differs)?;
         }
         Ok(())
     }
@@ -93,6 +95,34 @@ impl Dataset {
     pub fn rows(&self, table: Table) -> u64 {
         self.manifest.tables.get(table.name()).map_or(0, |t| t.rows)
     }
+}
+
+/// Rows as the manifest says, every column that must be there, and each of its type. Columns unknown to this build are
+/// passed over; missing optional ones are read as null.
+fn check_columns(
+    table: Table,
+    path: &Path,
+    rows: u64,
+    differs: impl Fn(&'static str, String, String) -> SchemaError,
+) -> Result<(), SchemaError> {
+    let file = std::fs::File::open(path).map_err(SchemaError::io(path))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(SchemaError::parquet(path))?;
+    let found_rows = builder.metadata().file_metadata().num_rows();
+    if u64::try_from(found_rows) != Ok(rows) {
+        return Err(differs("rows", rows.to_string(), found_rows.to_string()));
+    }
+    for expected in table.arrow_schema().fields() {
+        match builder.schema().field_with_name(expected.name()) {
+            Ok(found) if found.data_type() == expected.data_type() => {}
+            Ok(found) => {
+                let typed = |t: &arrow_schema::DataType| format!("{} of type {t}", expected.name());
+                return Err(differs("column", typed(expected.data_type()), typed(found.data_type())));
+            }
+            Err(_) if expected.is_nullable() => {}
+            Err(_) => return Err(differs("column", expected.name().to_string(), "none".to_string())),
+        }
+    }
+    Ok(())
 }
 
 #[derive(serde::Deserialize)]
@@ -132,7 +162,9 @@ pub fn find_datasets(dir: &Path) -> Result<Vec<PathBuf>, SchemaError> {
     Ok(found)
 }
 
-/// True when `dir` was written by postrun and may be replaced by it.
-pub(crate) fn is_dataset_or_campaign(dir: &Path) -> bool {
-    find_datasets(dir).is_ok_and(|found| !found.is_empty())
+/// True when `dir` holds a manifest that postrun wrote, of whatever version.
+pub fn is_dataset(dir: &Path) -> bool {
+    let text = std::fs::read_to_string(dir.join(MANIFEST_FILE)).unwrap_or_default();
+    let version: Option<Version> = serde_json::from_str(&text).ok();
+    version.is_some_and(|v| v.schema.starts_with("postrun.dataset/"))
 }

@@ -43,9 +43,45 @@ pub enum IssueCode {
     OutputTokensRequested,
     FailedRequests,
     NotUtf8,
+    UnreadRest,
 }
 
 impl IssueCode {
+    /// Every code.
+    pub const ALL: [IssueCode; 25] = [
+        IssueCode::TtftNotMeasured,
+        IssueCode::NoOutput,
+        IssueCode::NotStreamed,
+        IssueCode::FirstTokenAfterEnd,
+        IssueCode::NonFiniteValue,
+        IssueCode::NegativeDuration,
+        IssueCode::ImplausibleTime,
+        IssueCode::WrongType,
+        IssueCode::OutOfRange,
+        IssueCode::ArrayLengthMismatch,
+        IssueCode::DuplicateKey,
+        IssueCode::TruncatedRecord,
+        IssueCode::BadRecord,
+        IssueCode::NotARun,
+        IssueCode::DuplicateRun,
+        IssueCode::RoleOnlyFirstChunk,
+        IssueCode::MoreChunksThanTokens,
+        IssueCode::MultiTokenChunks,
+        IssueCode::SmoothedGaps,
+        IssueCode::StreamEndAfterLastToken,
+        IssueCode::GapsWithoutFirstToken,
+        IssueCode::OutputTokensRequested,
+        IssueCode::FailedRequests,
+        IssueCode::NotUtf8,
+        IssueCode::UnreadRest,
+    ];
+
+    /// As it stands in manifests and reports: `failed_requests`.
+    pub fn id(self) -> String {
+        // A unit variant always serialises to a plain string.
+        serde_json::to_value(self).ok().and_then(|v| v.as_str().map(String::from)).unwrap_or_default()
+    }
+
     /// What it means and what postrun did, as a sentence for a person.
     pub fn meaning(self) -> &'static str {
         match self {
@@ -92,6 +128,9 @@ impl IssueCode {
             IssueCode::FailedRequests => {
                 "failed requests enter no latency metric: read every latency beside the failure rate"
             }
+            IssueCode::UnreadRest => {
+                "records of this file are not one to a line, so nothing behind a damaged one could be read"
+            }
             IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
         }
     }
@@ -106,7 +145,10 @@ impl IssueCode {
             | IssueCode::MoreChunksThanTokens
             | IssueCode::DuplicateRun
             | IssueCode::DuplicateKey => Severity::Info,
-            IssueCode::TruncatedRecord | IssueCode::BadRecord | IssueCode::OutputTokensRequested => Severity::Error,
+            IssueCode::TruncatedRecord
+            | IssueCode::BadRecord
+            | IssueCode::UnreadRest
+            | IssueCode::OutputTokensRequested => Severity::Error,
             _ => Severity::Warning,
         }
     }

@@ -18,7 +18,7 @@ mod table;
 mod writer;
 
 pub use columns::ReportedRow;
-pub use dataset::{Dataset, find_datasets};
+pub use dataset::{Dataset, find_datasets, is_dataset};
 pub use doc::Doc;
 pub use error::SchemaError;
 pub use hashing::{HashingWriter, sha256_of_file};
@@ -28,6 +28,6 @@ pub use manifest::{
 };
 pub use natural::natural_order;
 pub use row::{Phase, RequestRow, Status};
-pub use staging::Staging;
+pub use staging::{Staging, partial_folder};
 pub use table::{Column, Dtype, Table, Unit};
 pub use writer::{DatasetWriter, PendingRun};

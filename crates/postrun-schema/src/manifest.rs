@@ -86,6 +86,10 @@ pub struct Counted {
     pub completed: Option<u64>,
     /// Requests that failed.
     pub failed: Option<u64>,
+    /// Prompt tokens of the successes.
+    pub prompt_tokens: Option<u64>,
+    /// Output tokens of the successes.
+    pub output_tokens: Option<u64>,
 }
 
 /// What kind of clock.

@@ -1,8 +1,9 @@
 //! Where runs are written before they are whole: `<target>.partial-<pid>`, renamed when complete, else removed.
 
-use crate::dataset::is_dataset_or_campaign;
+use crate::dataset::is_dataset;
 use crate::error::SchemaError;
 use crate::manifest::MANIFEST_FILE;
+use crate::table::Table;
 use crate::writer::{DatasetWriter, PendingRun};
 use std::ffi::OsString;
 use std::io::Write;
@@ -13,7 +14,15 @@ use std::path::{Path, PathBuf};
 pub struct Staging {
     target: PathBuf,
     dir: PathBuf,
+    replace: bool,
     next: u32,
+}
+
+/// Where this process writes `target` until it is complete.
+pub fn partial_folder(target: &Path) -> PathBuf {
+    let mut name = target.file_name().map(OsString::from).unwrap_or_else(|| OsString::from("dataset"));
+    name.push(format!(".partial-{}", std::process::id()));
+    target.with_file_name(name)
 }
 
 impl Staging {
@@ -23,14 +32,12 @@ impl Staging {
         if target.exists() && !(replace && is_replaceable(target)) {
             return Err(SchemaError::Exists { path: target.to_path_buf() });
         }
-        let mut name = target.file_name().map(OsString::from).unwrap_or_else(|| OsString::from("dataset"));
-        name.push(format!(".partial-{}", std::process::id()));
-        let dir = target.with_file_name(name);
+        let dir = partial_folder(target);
         if dir.exists() {
             std::fs::remove_dir_all(&dir).map_err(SchemaError::io(&dir))?;
         }
         std::fs::create_dir_all(&dir).map_err(SchemaError::io(&dir))?;
-        Ok(Staging { target: target.to_path_buf(), dir, next: 0 })
+        Ok(Staging { target: target.to_path_buf(), dir, replace, next: 0 })
     }
 
     /// A writer for one more run.
@@ -61,15 +68,37 @@ impl Staging {
             (true, Some(name)) => self.dir.join(name),
             _ => self.dir.clone(),
         };
+        self.remove_rejected(&placed)?;
+        // Whatever came to lie there meanwhile is replaced only where that was asked for.
         if self.target.exists() {
+            if !(self.replace && is_replaceable(&self.target)) {
+                return Err(SchemaError::Exists { path: self.target.clone() });
+            }
             std::fs::remove_dir_all(&self.target).map_err(SchemaError::io(&self.target))?;
         }
-        std::fs::rename(&complete, &self.target).map_err(SchemaError::io(&self.target))?;
+        // Another process may have won since: renaming onto a folder that is not empty fails.
+        std::fs::rename(&complete, &self.target).map_err(|e| match self.target.exists() {
+            true => SchemaError::Exists { path: self.target.clone() },
+            false => SchemaError::io(&self.target)(e),
+        })?;
         let target = std::mem::take(&mut self.target);
         Ok(match single {
             true => vec![target],
             false => placed.iter().map(|name| target.join(name)).collect(),
         })
+    }
+}
+
+impl Staging {
+    /// Removes what belongs to no run: folders of records that turned out unusable.
+    fn remove_rejected(&self, placed: &[String]) -> Result<(), SchemaError> {
+        for entry in std::fs::read_dir(&self.dir).map_err(SchemaError::io(&self.dir))? {
+            let entry = entry.map_err(SchemaError::io(&self.dir))?;
+            if !placed.iter().any(|name| entry.file_name() == name.as_str()) {
+                std::fs::remove_dir_all(entry.path()).map_err(SchemaError::io(&entry.path()))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -80,9 +109,25 @@ impl Drop for Staging {
     }
 }
 
+/// Empty, or nothing in it but what postrun wrote.
 fn is_replaceable(target: &Path) -> bool {
-    let empty = std::fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_none());
-    empty || is_dataset_or_campaign(target)
+    let Ok(entries) = std::fs::read_dir(target) else { return false };
+    let paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+    paths.is_empty() || is_own_dataset(target, &paths) || paths.iter().all(|p| is_own_run(p))
+}
+
+fn is_own_run(path: &Path) -> bool {
+    let named = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("run="));
+    let entries = std::fs::read_dir(path).map(|d| d.flatten().map(|e| e.path()).collect::<Vec<_>>());
+    named && entries.is_ok_and(|entries| is_own_dataset(path, &entries))
+}
+
+fn is_own_dataset(dir: &Path, entries: &[PathBuf]) -> bool {
+    let known = |p: &PathBuf| {
+        let name = p.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        name == MANIFEST_FILE || Table::ALL.iter().any(|t| name == t.file_name())
+    };
+    is_dataset(dir) && entries.iter().all(known)
 }
 
 fn write_manifest(run: &PendingRun) -> Result<(), SchemaError> {

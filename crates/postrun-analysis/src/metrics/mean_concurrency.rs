@@ -1,7 +1,8 @@
 //! Mean concurrency: requests in flight, averaged over the run.
 //!
 //! # Definition
-//! `sum of e2e over ok requests / duration` (Little's law); needs no points in time.
+//! `sum of e2e over ok requests / duration` (Little's law); needs no points in time. In a window: the number of ok requests
+//! in flight, averaged over the window.
 //!
 //! # Peers
 //! SGLang's `concurrency`, with its own, slightly longer e2e.

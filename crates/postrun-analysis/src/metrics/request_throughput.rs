@@ -24,5 +24,5 @@ pub(super) static REQUEST_THROUGHPUT: Metric = Metric {
     better: Better::Higher,
     requires: &[],
     doc: Doc::from_source(include_str!("request_throughput.rs")),
-    compute: Compute::PerRun(|run| run.rate(Some(run.ok as f64))),
+    compute: Compute::PerRun(|run| run.rate(Some(run.ended as f64))),
 };

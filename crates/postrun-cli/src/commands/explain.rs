@@ -2,27 +2,85 @@
 
 use crate::args::ExplainArgs;
 use crate::exit::CliError;
-use crate::output::print;
-use postrun_analysis::{METRICS, find_metric};
+use crate::output::print_wrapped;
+use postrun_analysis::{METRICS, TOPICS, find_metric};
 use postrun_ingest::INGESTORS;
 use postrun_schema::IssueCode;
 
+/// Closer than this (0 to 1), a name may have been meant.
+const LIKE: f64 = 0.75;
+
 pub fn run(args: ExplainArgs) -> Result<(), CliError> {
-    let name = args.name.trim();
-    if let Some(metric) = find_metric(name) {
-        return print(&format!("{} ({})\n\n{}\n", metric.id, metric.label, metric.doc.text()));
+    match page(args.name.trim()) {
+        Some(text) => print_wrapped(&text),
+        None => Err(CliError::Argument(unknown(args.name.trim()))),
     }
-    if let Some(ingestor) = INGESTORS.iter().find(|i| i.id == name.to_lowercase().replace('-', "_")) {
-        return print(&format!("{} ({})\n\n{}\n", ingestor.id, ingestor.title, ingestor.doc.text()));
-    }
-    if let Some(code) = issue_code(name) {
-        return print(&format!("{name} (data quality)\n\n{}\n", code.meaning()));
-    }
-    let ids: Vec<&str> = METRICS.iter().map(|m| m.id).chain(INGESTORS.iter().map(|i| i.id)).collect();
-    Err(CliError::Argument(format!("nothing is called {name:?}; known: {}", ids.join(", "))))
 }
 
-/// The code as it stands in a report.
-fn issue_code(name: &str) -> Option<IssueCode> {
-    serde_json::from_value(serde_json::Value::String(name.to_lowercase())).ok()
+fn page(name: &str) -> Option<String> {
+    let id = name.to_lowercase().replace(['-', ' '], "_");
+    let by_label = || METRICS.iter().copied().find(|m| m.label.eq_ignore_ascii_case(name));
+    if let Some(metric) = find_metric(&id).or_else(by_label) {
+        return Some(format!("{} ({})\n\n{}", metric.id, metric.label, flow(&metric.doc.text())));
+    }
+    if let Some(ingestor) = INGESTORS.iter().find(|i| i.id == id) {
+        return Some(format!("{} ({})\n\n{}", ingestor.id, ingestor.title, flow(&ingestor.doc.text())));
+    }
+    if let Some(topic) = TOPICS.iter().find(|t| t.id == id) {
+        return Some(format!("{}\n\n{}", topic.id, flow(&topic.doc.text())));
+    }
+    let code = IssueCode::ALL.iter().find(|c| c.id() == id)?;
+    Some(format!("{id} (data quality)\n\n{}", code.meaning()))
+}
+
+/// Lines of one paragraph or list item joined, so that they can be wrapped to any width.
+fn flow(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let starts = line.is_empty() || line.starts_with(['-', '#', '|']);
+        let continues = !out.is_empty() && !out.ends_with('\n') && !starts;
+        match continues {
+            true => out.push(' '),
+            false if !out.is_empty() => out.push('\n'),
+            false => {}
+        }
+        out.push_str(line.trim());
+        if line.starts_with('#') {
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn unknown(name: &str) -> String {
+    let ids = METRICS.iter().map(|m| m.id.to_string());
+    let ids = ids.chain(INGESTORS.iter().map(|i| i.id.to_string())).chain(TOPICS.iter().map(|t| t.id.to_string()));
+    let mut near: Vec<(f64, String)> = ids
+        .chain(IssueCode::ALL.iter().map(|c| c.id()))
+        .map(|id| (strsim::jaro_winkler(&id, &name.to_lowercase()), id))
+        .filter(|(likeness, _)| *likeness >= LIKE)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let near: Vec<String> = near.into_iter().take(3).map(|(_, id)| id).collect();
+    let hint = match near.is_empty() {
+        true => String::new(),
+        false => format!("; did you mean {}?", near.join(" or ")),
+    };
+    format!("nothing is called {name:?}{hint} (`postrun list metrics|formats|topics|quality` names everything)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_flow() {
+        assert_eq!(flow("One\ntwo.\n\n# Head\nThree\n- a\nb\n- c"), "One two.\n\n# Head\n\nThree\n- a b\n- c");
+    }
+
+    #[test]
+    fn near_misses_are_named() {
+        assert!(unknown("tftt").contains("ttft_ms"), "{}", unknown("tftt"));
+        assert!(unknown("zzz").starts_with("nothing is called \"zzz\" ("));
+    }
 }

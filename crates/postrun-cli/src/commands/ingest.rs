@@ -2,11 +2,13 @@
 
 use super::runs::say_left_alone;
 use crate::args::IngestArgs;
+use crate::cleanup;
 use crate::exit::CliError;
 use crate::output::{print, say};
 use crate::progress::Progress;
 use postrun_ingest::{Input, Options, find_ingestor, ingest};
-use postrun_schema::{Dataset, Severity, Table};
+use postrun_report::issue_text;
+use postrun_schema::{Dataset, Severity, Table, partial_folder};
 use std::path::PathBuf;
 
 pub fn run(args: IngestArgs) -> Result<(), CliError> {
@@ -15,6 +17,7 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
         Some(dir) => dir,
         None => default_target(&inputs)?,
     };
+    cleanup::on_signal(&partial_folder(&target));
     let progress = Progress::start(&inputs);
     let options = Options {
         format: args.format.as_deref().map(find_ingestor).transpose()?,
@@ -33,14 +36,7 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
         let manifest = dataset.manifest();
         text.push_str(&format!("{}: run {}, {requests} requests, {chunks} chunks\n", dir.display(), manifest.label));
         for issue in manifest.issues.iter().filter(|i| i.severity != Severity::Info) {
-            say(&format!(
-                "{}: {} ({}×; {}: {})",
-                manifest.label,
-                issue.code.meaning(),
-                issue.count,
-                issue.at,
-                issue.example
-            ));
+            say(&format!("{}: {}", manifest.label, issue_text(issue)));
         }
     }
     print(&text)
@@ -53,6 +49,7 @@ fn default_target(inputs: &[Input]) -> Result<PathBuf, CliError> {
         Input::Stdin => None,
     });
     let name = name.ok_or_else(|| CliError::Argument("name the folder to write with -o DIR".to_string()))?;
-    let stem = name.split('.').next().filter(|s| !s.is_empty()).unwrap_or(&name);
+    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
+    let stem = name.strip_suffix(".json").or_else(|| name.strip_suffix(".jsonl")).unwrap_or(name);
     Ok(PathBuf::from(format!("{stem}.postrun")))
 }

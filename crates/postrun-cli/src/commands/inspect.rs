@@ -3,10 +3,10 @@
 use super::runs;
 use crate::args::InspectArgs;
 use crate::exit::CliError;
-use crate::output::print;
+use crate::output::print_wrapped;
 use postrun_analysis::{METRICS, Options, RunAnalysis, analyse};
 use postrun_ingest::INGESTORS;
-use postrun_report::{bytes, seconds};
+use postrun_report::{bytes, issue_text, seconds};
 use postrun_schema::{Dataset, Table};
 
 pub fn run(args: InspectArgs) -> Result<(), CliError> {
@@ -26,7 +26,7 @@ pub fn run(args: InspectArgs) -> Result<(), CliError> {
         dataset.verify()?;
         describe(dataset, &analyse(dataset, &Options::default())?, &mut out);
     }
-    print(&out)
+    print_wrapped(&out)
 }
 
 fn describe(dataset: &Dataset, a: &RunAnalysis, out: &mut String) {
@@ -56,11 +56,18 @@ fn describe(dataset: &Dataset, a: &RunAnalysis, out: &mut String) {
         METRICS.iter().map(|metric| metric.id).filter(|id| a.metric(id).is_some() || a.value(id).is_some()).collect();
     let known = if known.is_empty() { "nothing".to_string() } else { known.join(", ") };
     line(format!("\n  can be known from it\n    {known}"));
-    if !a.unavailable.is_empty() {
-        line("\n  cannot be known, and what it would need".to_string());
-        for u in &a.unavailable {
-            line(format!("    {:<26} {}; needs {}", u.metric, u.missing, u.needed));
+    let mut needs: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for u in &a.unavailable {
+        match needs.iter_mut().find(|(needed, missing, _)| *needed == u.needed && *missing == u.missing) {
+            Some((_, _, ids)) => ids.push(u.metric),
+            None => needs.push((u.needed, &u.missing, vec![u.metric])),
         }
+    }
+    if !needs.is_empty() {
+        line("\n  cannot be known, and what it would need".to_string());
+    }
+    for (needed, missing, ids) in needs {
+        line(format!("    {}: {missing}; needs {needed}", ids.join(", ")));
     }
     if !a.reported.is_empty() {
         line(format!("\n  the client reported {} figures of its own", a.reported.len()));
@@ -69,6 +76,6 @@ fn describe(dataset: &Dataset, a: &RunAnalysis, out: &mut String) {
         line(format!("\n  not recorded\n    {}", m.not_recorded.join(", ")));
     }
     for issue in &m.issues {
-        line(format!("\n  note: {} ({}×; {}: {})", issue.code.meaning(), issue.count, issue.at, issue.example));
+        line(format!("\n  {}", issue_text(issue)));
     }
 }

@@ -1,17 +1,20 @@
-//! `postrun list formats|metrics`.
+//! `postrun list formats|metrics|topics|quality`.
 
 use crate::args::{ListArgs, ListWhat};
 use crate::exit::CliError;
-use crate::output::print;
-use postrun_analysis::METRICS;
+use crate::output::print_listing;
+use postrun_analysis::{METRICS, TOPICS};
 use postrun_ingest::INGESTORS;
+use postrun_schema::IssueCode;
 
 pub fn run(args: ListArgs) -> Result<(), CliError> {
-    let rows: Vec<(&str, String)> = match args.what {
-        ListWhat::Formats => INGESTORS.iter().map(|i| (i.id, i.doc.headline())).collect(),
-        ListWhat::Metrics => METRICS.iter().map(|m| (m.id, m.doc.headline())).collect(),
+    let rows: Vec<(String, String)> = match args.what {
+        ListWhat::Formats => INGESTORS.iter().map(|i| (i.id.to_string(), i.doc.headline())).collect(),
+        ListWhat::Metrics => METRICS.iter().map(|m| (m.id.to_string(), m.doc.headline())).collect(),
+        ListWhat::Topics => TOPICS.iter().map(|t| (t.id.to_string(), t.doc.headline())).collect(),
+        ListWhat::Quality => IssueCode::ALL.iter().map(|c| (c.id(), c.meaning().to_string())).collect(),
     };
     let width = rows.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
-    let line = |(id, text): &(&str, String)| format!("{id:<width$}  {text}\n");
-    print(&rows.iter().map(line).collect::<String>())
+    let line = |(id, text): &(String, String)| format!("{id:<width$}  {text}\n");
+    print_listing(&rows.iter().map(line).collect::<String>())
 }

@@ -4,12 +4,16 @@ use super::runs;
 use crate::args::{ReportArgs, ReportFormat};
 use crate::exit::CliError;
 use crate::output::{print, styled, width, write_file};
-use postrun_analysis::{Options, analyse};
+use postrun_analysis::{Options, RunAnalysis, analyse};
 use postrun_report::{Look, to_csv, to_json, to_markdown, to_table};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 pub fn run(args: ReportArgs) -> Result<(), CliError> {
-    let format = args.format.unwrap_or_else(|| by_ending(args.output.as_deref()));
+    let format = match args.format {
+        Some(format) => format,
+        None => by_ending(args.output.as_deref())?,
+    };
     let opened = runs::open(&args.inputs, args.input_format.as_deref(), args.strict)?;
     let options = Options {
         buckets: args.buckets,
@@ -17,7 +21,8 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         objectives: args.slo.map(|slo| slo.0).unwrap_or_default(),
         window: args.window,
     };
-    let analyses = opened.datasets.iter().map(|d| analyse(d, &options)).collect::<Result<Vec<_>, _>>()?;
+    let mut analyses = opened.datasets.iter().map(|d| analyse(d, &options)).collect::<Result<Vec<_>, _>>()?;
+    tell_apart(&mut analyses);
     let to_file = args.output.is_some();
     let text = match format {
         ReportFormat::Table => to_table(&analyses, Look { width: width(), styled: styled() && !to_file }),
@@ -31,11 +36,28 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
     }
 }
 
-fn by_ending(output: Option<&Path>) -> ReportFormat {
-    match output.and_then(|p| p.extension()).and_then(|e| e.to_str()) {
-        Some("json") => ReportFormat::Json,
-        Some("md" | "markdown") => ReportFormat::Markdown,
-        Some("csv") => ReportFormat::Csv,
-        _ => ReportFormat::Table,
+fn by_ending(output: Option<&Path>) -> Result<ReportFormat, CliError> {
+    let Some(path) = output else { return Ok(ReportFormat::Table) };
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("json") => Ok(ReportFormat::Json),
+        Some("md" | "markdown") => Ok(ReportFormat::Markdown),
+        Some("csv") => Ok(ReportFormat::Csv),
+        Some("txt") | None => Ok(ReportFormat::Table),
+        Some(other) => Err(CliError::Argument(format!(
+            "no form of report goes with the ending .{other}; known: .json, .md, .csv, .txt; or name one with --format"
+        ))),
+    }
+}
+
+/// Datasets from different places may have the same label.
+fn tell_apart(runs: &mut [RunAnalysis]) {
+    let mut taken = BTreeSet::new();
+    for run in runs {
+        let label = run.manifest.label.clone();
+        let mut n = 2;
+        while !taken.insert(run.manifest.label.clone()) {
+            run.manifest.label = format!("{label}-{n}");
+            n += 1;
+        }
     }
 }

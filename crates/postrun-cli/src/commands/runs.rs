@@ -1,9 +1,10 @@
 //! From what the user named to opened datasets: datasets as they are, raw files ingested on the fly.
 
+use crate::cleanup;
 use crate::exit::CliError;
 use crate::output::say;
 use crate::progress::Progress;
-use postrun_ingest::{Input, Options, Outcome, find_ingestor, ingest};
+use postrun_ingest::{Input, LeftAlone, Options, Outcome, find_ingestor, ingest};
 use postrun_schema::{Dataset, MANIFEST_FILE, find_datasets};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -53,6 +54,7 @@ pub fn open(args: &[String], input_format: Option<&str>, strict: bool) -> Result
 
 fn scratch_dir() -> Result<TempDir, CliError> {
     let made = tempfile::Builder::new().prefix("postrun-").tempdir();
+    let made = made.inspect(|dir| cleanup::on_signal(dir.path()));
     made.map_err(|source| CliError::Write { file: std::env::temp_dir().display().to_string(), source })
 }
 
@@ -70,13 +72,23 @@ fn ingest_all(raw: &[Input], target: &Path, format: Option<&str>, strict: bool) 
     Ok(outcome)
 }
 
-/// Names the files of a folder that were not read.
+/// Names the files of a folder that were not read: those that might have been meant one by one, the others together.
 pub fn say_left_alone(outcome: &Outcome) {
-    const NAMED: usize = 6;
-    for left in outcome.left_alone.iter().take(NAMED) {
+    const NAMED: usize = 8;
+    let (unknown, notable): (Vec<&LeftAlone>, Vec<&LeftAlone>) =
+        outcome.left_alone.iter().partition(|left| left.why == "no known format");
+    for left in notable.iter().take(NAMED) {
         say(&format!("left alone: {} ({})", left.name, left.why));
     }
-    if outcome.left_alone.len() > NAMED {
-        say(&format!("left alone: {} more files", outcome.left_alone.len() - NAMED));
+    if notable.len() > NAMED {
+        say(&format!("left alone: {} more", notable.len() - NAMED));
+    }
+    if !unknown.is_empty() {
+        let base = |name: &str| Path::new(name).file_name().map(|n| n.to_string_lossy().into_owned());
+        let mut names: Vec<String> = unknown.iter().filter_map(|left| base(&left.name)).collect();
+        names.dedup();
+        let more = if names.len() > NAMED { ", …" } else { "" };
+        names.truncate(NAMED);
+        say(&format!("left alone: {} file(s) of no known format: {}{more}", unknown.len(), names.join(", ")));
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! # How the figures are read
 //! - Backend `sglang` (native `/generate`): the client divided each gap by the tokens of its chunk and repeated it. The
-//!   list then has one entry a token; a stall is spread out and P99 ITL understated. Other backends: one gap a chunk.
+//!   list then has one entry a token; a stall is spread out, P99 ITL understated, and the number of chunks lost. Other backends: one gap a chunk.
 //! - The client's e2e (and so its TPOT) ends with the last line of the stream, usage or `[DONE]` included. The file holds
 //!   only chunk times, so postrun's e2e, first token plus gaps, is a little shorter. The parity list says so.
 //! - 0.5.23 stores the server's prompt lengths but totals its own tokenizer's: `total_input_tokens` and the rates made
@@ -76,6 +76,11 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
         if !run.scalars.contains_key("duration") && run.columns.len() == 0 {
             return Err(RecordError::NotARun("an object with neither a duration nor per-request arrays".to_string()));
         }
+        let ours =
+            ["random_range_ratio", "total_output_tokens_retokenized"].iter().any(|k| run.scalars.contains_key(*k));
+        if run.scalars.contains_key("burstiness") && !ours {
+            return Err(RecordError::NotARun("a record of vllm bench serve (format vllm_bench)".to_string()));
+        }
         let backend = run_facts::text(&run.scalars, "backend").unwrap_or_default();
         let policy = RowPolicy {
             role_chunk_possible: false,
@@ -123,8 +128,7 @@ fn finished(run: ArrayRun, requests: u64, policy: &RowPolicy) -> FinishedRun {
     let always = ["send times", "latencies per request", "request ids", "preemptions", "finish reasons"];
     manifest.not_recorded.extend(always.map(String::from));
     manifest.not_recorded.push("reasoning tokens, and so the time to the first answer token".to_string());
-    let fingerprint =
-        run_facts::fingerprint(&run.scalars, &["backend", "duration", "completed", "mean_e2e_latency_ms"]);
+    let fingerprint = run_facts::fingerprint(&run);
     FinishedRun {
         label: run_facts::text(&run.scalars, "tag").filter(|t| !t.is_empty()),
         shape: run_facts::load_shape(&manifest.load, None),
@@ -166,8 +170,8 @@ fn figure(key: &str) -> Option<Named> {
         "total_input_tokens" => named("prompt_tokens", "tokens", "client_tokenizer_prompts"),
         "total_output_tokens" => named("output_tokens", "tokens", "same"),
         "total_output_tokens_retokenized" => named("output_tokens_retokenized", "tokens", "text_not_kept"),
-        "total_input_text_tokens" => named("prompt_text_tokens", "tokens", "not_from_requests"),
-        "total_input_vision_tokens" => named("prompt_vision_tokens", "tokens", "not_from_requests"),
+        "total_input_text_tokens" => named("prompt_text_tokens", "tokens", "only_as_total"),
+        "total_input_vision_tokens" => named("prompt_vision_tokens", "tokens", "only_as_total"),
         "request_throughput" => named("requests_per_s", "req/s", "same"),
         "input_throughput" => named("prompt_tokens_per_s", "tok/s", "client_tokenizer_prompts"),
         "output_throughput" => named("output_tokens_per_s", "tok/s", "same"),
@@ -175,7 +179,7 @@ fn figure(key: &str) -> Option<Named> {
         "concurrency" => named("mean_concurrency", "requests", "to_stream_end"),
         "max_output_tokens_per_s" => named("peak_chunks_per_s", "chunks/s", "same"),
         "max_concurrent_requests" => named("peak_requests_in_1s", "requests", "in_1s_or_at_once"),
-        "accept_length" => named("accept_length", "tokens", "not_from_requests"),
+        "accept_length" => named("accept_length", "tokens", "only_as_total"),
         _ => return None,
     })
 }

@@ -25,7 +25,8 @@
 //! # What is not recorded
 //! Request ids, cached tokens, preemptions, finish reasons, wall-clock times (`start_times` is a monotonic clock; `date`
 //! is the moment of saving, to the second), tokens per chunk; before 0.16 also the send times. Without
-//! `--save-detailed` there are no requests at all: only what the client reported.
+//! `--save-detailed` a file holds the client's summary only; from 0.31 on also `latencies` and `queue_times`, which give
+//! e2e and client queue time.
 
 use crate::bench_arrays::{self, ArrayRun, Shape};
 use crate::bench_rows::{self, RowPolicy};
@@ -51,7 +52,7 @@ pub(super) static VLLM_BENCH: Ingestor = Ingestor {
 fn sniff(head: &Head) -> Sniff {
     let ours = head.has_any(&["burstiness", "endpoint_type"]);
     let a_run = head.has_any(&["completed", "duration", "request_rate", "input_lens", "backend", "num_prompts"]);
-    if ours && a_run && !head.has_any(&["random_range_ratio", "total_output_tokens_retokenized"]) {
+    if ours && a_run && !head.has_any(SGLANG_KEYS) {
         Sniff::Strong
     } else if head.has_any(&["ttfts", "itls"]) && !ours {
         Sniff::Weak
@@ -69,6 +70,13 @@ static SHAPE: Shape = Shape {
         !is_chat(scalars) && (scalars.contains_key("backend") || scalars.contains_key("endpoint_type"))
     },
 };
+
+/// Keys that only SGLang's client writes.
+const SGLANG_KEYS: &[&str] = &["random_range_ratio", "total_output_tokens_retokenized"];
+
+fn has_any(run: &ArrayRun, keys: &[&str]) -> bool {
+    keys.iter().any(|k| run.scalars.contains_key(*k))
+}
 
 fn is_chat(scalars: &BTreeMap<String, Scalar>) -> bool {
     let text = |key| run_facts::text(scalars, key).unwrap_or_default();
@@ -89,8 +97,12 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
         if run_facts::number(&run.scalars, "run_number") == Some(-1.0) {
             return Err(RecordError::NotARun("a sweep's warm-up run (run_number -1)".to_string()));
         }
+        if has_any(&run, SGLANG_KEYS) {
+            return Err(RecordError::NotARun("a record of SGLang's bench_serving (format sglang_bench)".to_string()));
+        }
         let policy = RowPolicy {
-            role_chunk_possible: is_chat(&run.scalars),
+            // Gaps that were placed while streaming by can no longer be shifted by a chunk.
+            role_chunk_possible: is_chat(&run.scalars) && run.columns.spool.is_some(),
             gaps_are_per_token: false,
             output_is_requested: false,
             completed: run_facts::count(&run.scalars, "completed"),
@@ -113,7 +125,7 @@ fn finished(run: ArrayRun, requests: u64) -> FinishedRun {
     manifest.prompt_tokens_source = TokenSource::ServerElseClient;
     manifest.counted.failed = run_facts::count(&run.scalars, "failed");
     manifest.not_recorded = not_recorded(&run);
-    let fingerprint = run_facts::fingerprint(&run.scalars, &["date", "duration", "completed", "run_number"]);
+    let fingerprint = run_facts::fingerprint(&run);
     FinishedRun {
         label: run_facts::text(&run.scalars, "label").filter(|l| !l.is_empty()),
         shape: run_facts::load_shape(&manifest.load, run_facts::number(&run.scalars, "run_number")),
@@ -198,7 +210,7 @@ fn figure(key: &str) -> Option<Named> {
         "request_goodput" | "request_goodput:" => named("goodput_requests_per_s", "req/s", "thresholds_not_stored"),
         "max_output_tokens_per_s" => named("peak_chunks_per_s", "chunks/s", "same"),
         "max_concurrent_requests" => named("peak_requests_in_1s", "requests", "in_1s_or_at_once"),
-        "rtfx" => named("rtfx", "", "not_from_requests"),
+        "rtfx" => named("rtfx", "", "speech_only"),
         _ => return None,
     })
 }

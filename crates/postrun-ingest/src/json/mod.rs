@@ -19,6 +19,8 @@ const BUFFER_BYTES: usize = 1 << 18;
 const TOKEN_BYTES: usize = 4096;
 /// Nesting beyond this is refused.
 const MAX_DEPTH: usize = 1 << 20;
+/// Some editors put it before the text.
+const BOM: &[u8] = b"\xef\xbb\xbf";
 const KEPT_KEY_BYTES: usize = 256;
 
 /// Why reading stopped.
@@ -149,6 +151,13 @@ impl<R: Read> JsonReader<R> {
                     self.pos += 1;
                 }
                 Some(b' ' | b'\t' | b'\r') => self.pos += 1,
+                Some(0xef) if self.offset() == 0 => {
+                    self.ensure(BOM.len())?;
+                    if !self.buf[self.pos..self.len].starts_with(BOM) {
+                        return Ok(Some(0xef));
+                    }
+                    self.pos += BOM.len();
+                }
                 other => return Ok(other),
             }
         }

@@ -1,0 +1,106 @@
+//! The client's own figures: as a table where nothing else is known, and beside the recomputed ones.
+
+use crate::quantity::{number, percentile_name, plain, signed_percent};
+use crate::section::{Grid, Section};
+use crate::sections::{cell, metric_label};
+use postrun_analysis::{METRICS, ReportedFigure, RunAnalysis};
+
+/// Names listed before "and n more".
+const NAMED: usize = 6;
+
+/// The latencies of a file that holds the client's summary only.
+pub(crate) fn latency(a: &RunAnalysis) -> Option<Section> {
+    if !a.metrics.is_empty() || a.requests.ok == 0 {
+        return None;
+    }
+    let figures: Vec<&ReportedFigure> = a.reported.iter().filter(|f| f.metric.ends_with("_ms")).collect();
+    let mut percentiles: Vec<f64> = figures.iter().filter_map(|f| f.stat.strip_prefix('p')?.parse().ok()).collect();
+    percentiles.sort_by(f64::total_cmp);
+    percentiles.dedup();
+    let stats: Vec<String> =
+        ["mean", "std"].map(String::from).into_iter().chain(percentiles.iter().map(|p| format!("p{p}"))).collect();
+    let mut grid = Grid::new(&["", "mean", "std"]);
+    grid.header.extend(percentiles.iter().map(|p| percentile_name(*p)));
+    for metric in METRICS.iter() {
+        let of = |stat: &String| figures.iter().find(|f| f.metric == metric.id && f.stat == *stat)?.reported;
+        let values: Vec<Option<f64>> = stats.iter().map(of).collect();
+        if values.iter().any(Option::is_some) {
+            let cells = values.into_iter().map(|v| cell(v.map(number)));
+            grid.push([metric_label(metric.id).to_string()].into_iter().chain(cells).collect());
+        }
+    }
+    if grid.rows.is_empty() {
+        return None;
+    }
+    let mut section = Section::new("Latency in ms, as the client reported it");
+    section.table = Some(grid);
+    section.notes.push(
+        "The file holds the client's summary only, no per-request records: nothing here is recomputed.".to_string(),
+    );
+    Some(section)
+}
+
+/// How the client's figures compare with ours.
+pub(crate) fn parity(a: &RunAnalysis) -> Option<Section> {
+    if a.reported.is_empty() {
+        return None;
+    }
+    let of = |agrees: Option<bool>| a.reported.iter().filter(move |f| f.agrees == agrees);
+    let (agree, differ, open) = (of(Some(true)).count(), of(Some(false)).count(), of(None).count());
+    let mut section = Section::new("The client's own figures");
+    section.lines.push(format!(
+        "{} figures: {agree} agree to 1e-6 with the recomputed ones, {differ} differ{}, {open} cannot be recomputed.",
+        a.reported.len(),
+        if differ > 0 { " (below)" } else { "" }
+    ));
+    let mut differing: Vec<(&ReportedFigure, f64)> = of(Some(false)).map(|f| (f, relative(f))).collect();
+    differing.sort_by(|x, y| y.1.abs().total_cmp(&x.1.abs()));
+    if !differing.is_empty() {
+        let mut grid = Grid::new(&["Client's name", "reported", "recomputed", "difference", "unit"]);
+        grid.text_columns = vec![0, 4];
+        for (f, difference) in &differing {
+            let value = |v: Option<f64>| cell(v.map(plain));
+            let by = if difference.is_finite() { signed_percent(*difference) } else { "-".to_string() };
+            grid.push(vec![f.key.clone(), value(f.reported), value(f.computed), by, f.unit.clone()]);
+        }
+        section.table = Some(grid);
+    }
+    for (why, figures) in by_reason(differing.iter().map(|(f, _)| *f)) {
+        section.notes.push(format!("{}: {why}.", names(&figures, |f| f.key.clone())));
+    }
+    // A summary's latencies stand in a table of their own.
+    let open = of(None).filter(|f| !(a.metrics.is_empty() && f.metric.ends_with("_ms") && a.requests.ok > 0));
+    for (why, figures) in by_reason(open) {
+        let shown = |f: &ReportedFigure| format!("{} {}", f.key, cell(f.reported.map(plain)));
+        section.notes.push(format!("Not recomputed: {} ({why}).", names(&figures, shown)));
+    }
+    Some(section)
+}
+
+/// Ours against theirs.
+fn relative(f: &ReportedFigure) -> f64 {
+    match (f.computed, f.reported) {
+        (Some(ours), Some(theirs)) => (ours - theirs) / theirs,
+        _ => f64::NAN,
+    }
+}
+
+fn by_reason<'a>(figures: impl Iterator<Item = &'a ReportedFigure>) -> Vec<(&'a str, Vec<&'a ReportedFigure>)> {
+    let mut out: Vec<(&str, Vec<&ReportedFigure>)> = Vec::new();
+    for f in figures {
+        let why = f.why.as_deref().unwrap_or_default();
+        match out.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, list)) => list.push(f),
+            None => out.push((why, vec![f])),
+        }
+    }
+    out
+}
+
+fn names(figures: &[&ReportedFigure], name: impl Fn(&ReportedFigure) -> String) -> String {
+    let mut shown: Vec<String> = figures.iter().take(NAMED).map(|f| name(f)).collect();
+    if figures.len() > NAMED {
+        shown.push(format!("and {} more", figures.len() - NAMED));
+    }
+    shown.join(", ")
+}
