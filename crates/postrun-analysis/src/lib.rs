@@ -6,6 +6,7 @@
 
 mod availability;
 mod bucket;
+mod chunk_scan;
 mod convention;
 mod error;
 mod facts;

@@ -52,6 +52,29 @@ impl<const BITS: u32> Counter<BITS> {
         self.max = self.max.max(value);
     }
 
+    /// Counts every value once.
+    pub(crate) fn add_all(&mut self, values: &[u64]) {
+        let Some(first) = values.first() else { return };
+        if self.n == 0 {
+            self.bins = vec![0; Self::BINS];
+            self.shift = *first as f64;
+        }
+        let (mut sum, mut sum_sq) = (0.0, 0.0);
+        let (mut min, mut max) = (self.min, self.max);
+        for value in values {
+            self.bins[Self::bin(*value)] += 1;
+            let off = *value as f64 - self.shift;
+            sum += off;
+            sum_sq += off * off;
+            min = min.min(*value);
+            max = max.max(*value);
+        }
+        self.n += values.len() as u64;
+        self.sum += sum;
+        self.sum_sq += sum_sq;
+        (self.min, self.max) = (min, max);
+    }
+
     /// Adds all counts of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         if other.n == 0 {
@@ -121,6 +144,32 @@ impl<const BITS: u32> Selection<BITS> {
             if self.raw.len() >= FOLD_AT {
                 self.fold();
             }
+        }
+    }
+
+    /// Sees every value once.
+    pub(crate) fn see_all(&mut self, values: &[u64]) {
+        for value in values {
+            let bin = Counter::<BITS>::bin(*value);
+            if self.wanted[bin / 64] >> (bin % 64) & 1 == 1 {
+                self.raw.push((*value, 1));
+            }
+        }
+        if self.raw.len() >= FOLD_AT {
+            self.fold();
+        }
+    }
+
+    /// Keeps what `other` wants too, so that its values can be taken from here.
+    pub(crate) fn keep_also(&mut self, other: &Self) {
+        self.wanted.iter_mut().zip(&other.wanted).for_each(|(a, b)| *a |= b);
+    }
+
+    /// Takes what it wants from a selection that kept it.
+    pub(crate) fn take_from(&mut self, other: &mut Self) {
+        other.fold();
+        for (value, weight) in &other.folded {
+            self.see(*value, *weight);
         }
     }
 

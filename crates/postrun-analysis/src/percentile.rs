@@ -51,8 +51,11 @@ impl Position {
     pub(crate) fn new(n: u64, p: f64) -> Position {
         let h = (n - 1) as f64 * (p / 100.0);
         let below = (h.floor() as u64).min(n - 1);
+        let above = (below + 1).min(n - 1);
         let (low, high) = interval(n, p / 100.0);
-        Position { below, above: (below + 1).min(n - 1), fraction: h - below as f64, low, high }
+        // In tiny samples the interpolated value can lie below the interval; a wider interval still covers.
+        let (low, high) = (low.map(|l| l.min(below)), high.map(|h| h.max(above)));
+        Position { below, above, fraction: h - below as f64, low, high }
     }
 
     /// The ranks it needs.
@@ -133,6 +136,12 @@ mod tests {
         let p99 = percentile(&values, 99.0);
         assert!(p99.few_samples);
         assert_eq!(p99.high, None);
+    }
+
+    #[test]
+    fn the_interval_holds_the_value_even_of_two() {
+        let p99 = percentile(&[1.0, 2.0], 99.0);
+        assert_eq!((p99.low, p99.value, p99.high), (Some(1.0), 1.99, None));
     }
 
     #[test]

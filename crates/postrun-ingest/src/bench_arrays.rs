@@ -292,6 +292,14 @@ fn read_gaps<R: Read>(
             };
             at = at.saturating_add(gap);
             at_ns.push(at);
+            reader.more_seconds(|gap| {
+                let plain = (0..=MAX_DURATION_NS).contains(&gap);
+                if plain {
+                    at = at.saturating_add(gap);
+                    at_ns.push(at);
+                }
+                plain
+            });
             Ok(())
         })?;
         if !is_list {

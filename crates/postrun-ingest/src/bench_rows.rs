@@ -236,7 +236,7 @@ fn row(
         row.first_chunk_tokens = Some(out.saturating_sub(gaps));
     }
     if ok {
-        judge(&mut row, issues, overview, (columns, i), end, &at);
+        judge(&mut row, issues, overview, (columns, i), end, at);
     }
     place_in_time(&mut row, issues, (columns, i), end, at);
     row

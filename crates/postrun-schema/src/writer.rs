@@ -58,16 +58,16 @@ fn properties(table: Table) -> WriterProperties {
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
     match table {
-        // Times of one request rise slowly: deltas of about 24 bits. Bit-packed noise does not compress further,
-        // so zstd would only cost time on that column.
+        // Times of one request rise slowly: deltas of about 24 bits. Bit-packed deltas do not compress further, so zstd
+        // would only cost time.
         Table::Chunks => ["request", "index", "at_ns"]
             .iter()
             .fold(base, |b, name| {
                 let column = ColumnPath::from(*name);
                 b.set_column_dictionary_enabled(column.clone(), false)
-                    .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
+                    .set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED)
+                    .set_column_compression(column, Compression::UNCOMPRESSED)
             })
-            .set_column_compression(ColumnPath::from("at_ns"), Compression::UNCOMPRESSED)
             .build(),
         _ => base.build(),
     }
@@ -118,25 +118,22 @@ impl DatasetWriter {
         tokens: impl Fn(u32) -> Option<u16>,
     ) -> Result<u32, SchemaError> {
         let buffer = &mut self.pending_chunks;
-        let mut index = 0u32;
-        for at in at_ns {
-            let count = tokens(index);
-            if count.is_some() && !buffer.any_tokens {
-                buffer.any_tokens = true;
-                buffer.tokens = vec![None; buffer.at_ns.len()];
-            }
-            if buffer.any_tokens {
-                buffer.tokens.push(count);
-            }
-            buffer.request.push(request);
-            buffer.index.push(index);
-            buffer.at_ns.push(at);
-            index += 1;
+        let start = buffer.len();
+        buffer.at_ns.extend(at_ns);
+        let count = (buffer.len() - start) as u32;
+        buffer.request.resize(buffer.len(), request);
+        buffer.index.extend(0..count);
+        if tokens(0).is_some() && !buffer.any_tokens {
+            buffer.any_tokens = true;
+            buffer.tokens = vec![None; start];
+        }
+        if buffer.any_tokens {
+            buffer.tokens.extend((0..count).map(tokens));
         }
         if buffer.len() >= BATCH_ROWS {
             self.flush_chunks()?;
         }
-        Ok(index)
+        Ok(count)
     }
 
     /// Adds what the tool itself reported.

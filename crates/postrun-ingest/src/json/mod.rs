@@ -11,7 +11,6 @@ mod string;
 pub(crate) use number::{Seconds, number};
 pub(crate) use string::shorten;
 
-use number::fast_seconds;
 use std::io::Read;
 
 const BUFFER_BYTES: usize = 1 << 18;
@@ -281,29 +280,6 @@ impl<R: Read> JsonReader<R> {
                 value.ok_or_else(|| JsonError::Unexpected { at, expected: "a value", found: shown(token) })
             }
         }
-    }
-
-    /// Reads a number of seconds. Text, booleans and nested values are consumed and reported as `NotANumber`;
-    /// `"inf"` and `"nan"` in quotes as `NonFinite`.
-    pub(crate) fn seconds(&mut self) -> Result<Seconds> {
-        self.ensure(40)?;
-        if let Some((ns, used)) = fast_seconds(&self.buf[self.pos..self.len]) {
-            self.pos += used;
-            return Ok(Seconds::Ns(ns));
-        }
-        Ok(match self.scalar(32)? {
-            Scalar::Number(v) if !v.is_finite() => Seconds::NonFinite,
-            Scalar::Number(v) => match (v * 1e9).round() {
-                ns if ns.abs() < 9.2e18 => Seconds::Ns(ns as i64),
-                _ => Seconds::TooLarge,
-            },
-            Scalar::Null => Seconds::Null,
-            Scalar::Text(text) => match number(text.as_bytes()) {
-                Some(v) if !v.is_finite() => Seconds::NonFinite,
-                _ => Seconds::NotANumber,
-            },
-            Scalar::Bool(_) | Scalar::Nested => Seconds::NotANumber,
-        })
     }
 
     /// Skips one value of any kind.

@@ -1,5 +1,8 @@
 //! Numbers as benchmark clients write them, seconds as integer nanoseconds above all.
 
+use super::{JsonReader, Result, Scalar};
+use std::io::Read;
+
 /// Beyond it, nanoseconds do not fit 64 bits.
 const MAX_WHOLE_SECONDS: i64 = 9_223_372_035;
 
@@ -11,6 +14,47 @@ pub(crate) enum Seconds {
     NonFinite,
     TooLarge,
     NotANumber,
+}
+
+impl<R: Read> JsonReader<R> {
+    /// Reads a number of seconds. Text, booleans and nested values are consumed and reported as `NotANumber`;
+    /// `"inf"` and `"nan"` in quotes as `NonFinite`.
+    pub(crate) fn seconds(&mut self) -> Result<Seconds> {
+        self.peek()?;
+        self.ensure(40)?;
+        if let Some((ns, used)) = fast_seconds(&self.buf[self.pos..self.len]) {
+            self.pos += used;
+            return Ok(Seconds::Ns(ns));
+        }
+        Ok(match self.scalar(32)? {
+            Scalar::Number(v) if !v.is_finite() => Seconds::NonFinite,
+            Scalar::Number(v) => match (v * 1e9).round() {
+                ns if ns.abs() < 9.2e18 => Seconds::Ns(ns as i64),
+                _ => Seconds::TooLarge,
+            },
+            Scalar::Null => Seconds::Null,
+            Scalar::Text(text) => match number(text.as_bytes()) {
+                Some(v) if !v.is_finite() => Seconds::NonFinite,
+                _ => Seconds::NotANumber,
+            },
+            Scalar::Bool(_) | Scalar::Nested => Seconds::NotANumber,
+        })
+    }
+
+    /// Reads on in an array of seconds while its elements are plain and `each` takes them; stops before the comma of the
+    /// first that needs a closer look. This loop sees nearly every byte of a large file.
+    pub(crate) fn more_seconds(&mut self, mut each: impl FnMut(i64) -> bool) {
+        let text = &self.buf[..self.len];
+        let mut pos = self.pos;
+        while text.get(pos) == Some(&b',') {
+            let at = pos + 1 + usize::from(text.get(pos + 1) == Some(&b' '));
+            match text.get(at..).and_then(fast_seconds) {
+                Some((ns, used)) if each(ns) => pos = at + used,
+                _ => break,
+            }
+        }
+        self.pos = pos;
+    }
 }
 
 /// A JSON number, or one of the words that languages write for non-finite ones.
@@ -55,17 +99,13 @@ pub(crate) fn fast_seconds(s: &[u8]) -> Option<(i64, usize)> {
     if s.get(i) == Some(&b'.') {
         i += 1;
         let first = i;
-        let mut unit: i64 = 1_000_000_000;
-        while let Some(d) = s.get(i).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
-            if unit > 1 {
-                unit /= 10;
-                ns += i64::from(d) * unit;
-            } else if unit == 1 {
-                unit = 0;
-                ns += i64::from(d >= 5);
-            }
-            i += 1;
-        }
+        let (fraction, used) = match s.get(i..i + 8).and_then(eight_digits) {
+            Some(head) => more_digits(&s[i + 8..], head, 8),
+            None => more_digits(&s[i..], 0, 0),
+        };
+        ns += fraction;
+        i += used;
+        i += leading_digits(&s[i..]);
         if i == first {
             return None;
         }
@@ -76,10 +116,55 @@ pub(crate) fn fast_seconds(s: &[u8]) -> Option<(i64, usize)> {
     }
 }
 
+/// The number that eight digits spell; `None` if one of them is no digit. All eight at once, in a word.
+#[inline]
+fn eight_digits(digits: &[u8]) -> Option<i64> {
+    let word = u64::from_le_bytes(digits.try_into().ok()?);
+    let values = word.wrapping_sub(0x3030_3030_3030_3030);
+    // A byte is no digit if subtracting '0' left its high half set, or adding 6 to it does.
+    if (values | values.wrapping_add(0x0606_0606_0606_0606)) & 0xf0f0_f0f0_f0f0_f0f0 != 0 {
+        return None;
+    }
+    let pairs = (values.wrapping_mul(10) + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    let eight = (fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff;
+    Some(eight as i64)
+}
+
+/// How many digits `s` starts with, eight at a time.
+#[inline]
+fn leading_digits(s: &[u8]) -> usize {
+    let mut n = 0;
+    while let Some(word) = s.get(n..n + 8).and_then(|w| w.try_into().ok()).map(u64::from_le_bytes) {
+        let values = word.wrapping_sub(0x3030_3030_3030_3030);
+        // A borrow out of a byte that is no digit spoils later bytes only, and the first one is what counts.
+        let others = (values | values.wrapping_add(0x0606_0606_0606_0606)) & 0xf0f0_f0f0_f0f0_f0f0;
+        if others != 0 {
+            return n + others.trailing_zeros() as usize / 8;
+        }
+        n += 8;
+    }
+    n + s[n..].iter().take_while(|b| b.is_ascii_digit()).count()
+}
+
+/// Goes on after `known` digits of a fraction of a second up to the ninth, rounds by the tenth, and fills up with zeros:
+/// nanoseconds and the digits used in all.
+#[inline]
+fn more_digits(s: &[u8], head: i64, known: usize) -> (i64, usize) {
+    let (mut ns, mut used) = (head, known);
+    for digit in s.iter().map(|b| b.wrapping_sub(b'0')).take_while(|d| *d < 10) {
+        if used == 9 {
+            return (ns + i64::from(digit >= 5), used);
+        }
+        ns = ns * 10 + i64::from(digit);
+        used += 1;
+    }
+    (ns * 10i64.pow(9 - used as u32), used)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::JsonReader;
 
     fn seconds(text: &str) -> Seconds {
         let mut reader = JsonReader::new(text.as_bytes());
@@ -91,6 +176,12 @@ mod tests {
         assert_eq!(seconds("0.1,"), Seconds::Ns(100_000_000));
         assert_eq!(seconds("0.0057377590001124,"), Seconds::Ns(5_737_759));
         assert_eq!(seconds("0.0057377595,"), Seconds::Ns(5_737_760));
+        assert_eq!(seconds("0.00573775949,"), Seconds::Ns(5_737_759));
+        assert_eq!(seconds("0.12345678,"), Seconds::Ns(123_456_780));
+        assert_eq!(seconds("0.123456789]"), Seconds::Ns(123_456_789));
+        assert_eq!(seconds("12.5 "), Seconds::Ns(12_500_000_000));
+        assert_eq!(seconds("0.9999999996,"), Seconds::Ns(1_000_000_000));
+        assert_eq!(seconds("  7,"), Seconds::Ns(7_000_000_000));
         assert_eq!(seconds("6.579000000783708e-06 "), Seconds::Ns(6_579));
         assert_eq!(seconds("353399.73]"), Seconds::Ns(353_399_730_000_000));
         assert_eq!(seconds("1764481545.25]"), Seconds::Ns(1_764_481_545_250_000_000));
