@@ -10,6 +10,7 @@ mod parity;
 mod properties;
 mod readme;
 mod registry;
+mod regressions;
 mod report_schema;
 mod support;
 mod tidy;

@@ -138,6 +138,13 @@ impl Requests {
         (0..self.len()).filter(|i| self.measured[*i]).filter_map(|i| self.sent_ns[i]).min()
     }
 
+    /// First send to last token or last send, of all measured requests.
+    pub(crate) fn extent(&self) -> Option<Window> {
+        let (start_ns, span) = (self.first_send_ns()?, self.span()?);
+        let sends = (0..self.len()).filter(|i| self.measured[*i]).filter_map(|i| self.sent_ns[i]);
+        Some(Window { start_ns, end_ns: sends.fold(span.end_ns, i64::max) })
+    }
+
     /// First send and last token of the ok requests.
     pub(crate) fn span(&self) -> Option<Window> {
         let mut span: Option<Window> = None;

@@ -200,8 +200,8 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
 
 /// A window cannot reach beyond the run.
 fn clip(window: Window, requests: &Requests) -> Window {
-    match requests.span() {
-        Some(span) => Window { start_ns: window.start_ns.max(span.start_ns), end_ns: window.end_ns.min(span.end_ns) },
+    match requests.extent() {
+        Some(run) => Window { start_ns: window.start_ns.max(run.start_ns), end_ns: window.end_ns.min(run.end_ns) },
         None => window,
     }
 }

@@ -103,6 +103,10 @@ pub(crate) fn walk<R: Read>(
                 out.skipped += 1;
                 out.first_problem.get_or_insert_with(|| format!("line {line}, {e}"));
                 out.issues.add(code, place, || e.to_string());
+                if !lines && code == IssueCode::BadRecord {
+                    let from = reader.offset();
+                    out.issues.add(IssueCode::UnreadRest, place, || format!("nothing from byte {from} on was read"));
+                }
                 !(lines
                     && reader.skip_line().map_err(|e| IngestError::io(file)(std::io::Error::other(e.to_string())))?)
             }
