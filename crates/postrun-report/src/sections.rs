@@ -135,7 +135,7 @@ fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis) -> Section {
 /// The two kinds of ITL are one row where they are the same.
 fn latency_rows<'a>(metrics: &'a [MetricSummary], a: &RunAnalysis) -> Vec<(&'static str, &'a Summary)> {
     let find = |id: &str| metrics.iter().find(|m| m.metric == id).map(|m| &m.summary);
-    let same = find("itl_ms").is_some() && find("itl_ms") == find("itl_per_token_ms");
+    let same = find("itl_ms").zip(find("itl_per_token_ms")).is_some_and(|(a, b)| look_alike(a, b));
     let smoothed = a.manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
     let label = |id: &'static str| match id {
         "itl_ms" if same && smoothed => "ITL (client's means)",
@@ -144,6 +144,15 @@ fn latency_rows<'a>(metrics: &'a [MetricSummary], a: &RunAnalysis) -> Vec<(&'sta
     };
     let shown = metrics.iter().filter(|m| !(same && m.metric == "itl_per_token_ms"));
     shown.map(|m| (label(m.metric), &m.summary)).collect()
+}
+
+/// Equal in every figure that is shown.
+fn look_alike(a: &Summary, b: &Summary) -> bool {
+    let figures = |s: &Summary| {
+        let percentiles = s.percentiles.iter().map(|p| p.value);
+        [s.mean, s.std, s.min, s.max].into_iter().chain(percentiles).map(ms).collect::<Vec<_>>()
+    };
+    a.count == b.count && figures(a) == figures(b)
 }
 
 fn interval_text(p: &Percentile) -> String {
