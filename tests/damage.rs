@@ -1,27 +1,18 @@
 //! Truncated, mutated and hostile input: an error or a counted issue with its place, exit code 2 if nothing usable
 //! remains, never a panic, never an invented row, never half a dataset.
 
-use crate::support::{fixture, run, temp_file};
+use crate::support::{case_inputs, fixture, run, temp_file};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
 
 /// Every recording among the fixtures, small enough to be cut in many places.
 fn recordings() -> Vec<(String, Vec<u8>)> {
-    let mut out = Vec::new();
-    for case in std::fs::read_dir(fixture("cases")).unwrap() {
-        let input = case.unwrap().path().join("input");
-        if !input.is_dir() {
-            continue;
-        }
-        for file in std::fs::read_dir(input).unwrap() {
-            let path = file.unwrap().path();
-            let extension = path.extension().unwrap().to_string_lossy().into_owned();
-            out.push((format!("input.{extension}"), std::fs::read(&path).unwrap()));
-        }
-    }
-    assert!(out.len() >= 20);
-    out
+    let named = |path: std::path::PathBuf| {
+        let extension = path.extension().unwrap().to_string_lossy().into_owned();
+        (format!("input.{extension}"), std::fs::read(&path).unwrap())
+    };
+    case_inputs().into_iter().map(named).collect()
 }
 
 fn report_of(name: &str, data: &[u8]) -> (i32, String, String) {

@@ -1,6 +1,6 @@
 //! Every figure that a client stored or printed must come out of its recording again, or the report says why not.
 
-use crate::support::{fixture, report, shared};
+use crate::support::{SHARED_FOLDERS, fixture, report, shared};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -61,13 +61,7 @@ fn the_bundled_recording_agrees_with_its_client() {
 fn every_recording_agrees_with_its_client() {
     let Some(shared) = shared() else { return };
     let mut files = Vec::new();
-    for folder in [
-        "recordings/vllm-bench-serve",
-        "recordings/sglang-bench-serving",
-        "recordings/vllm-server-cpu",
-        "public/vllm",
-        "public/sglang",
-    ] {
+    for folder in SHARED_FOLDERS {
         recordings(&shared.join(folder), &mut files);
     }
     assert!(files.len() >= 30, "only {} files", files.len());

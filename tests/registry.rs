@@ -1,6 +1,6 @@
 //! Walks the registries: what is listed is documented, tested and named by the rules.
 
-use crate::support::{fixture, report, root, run};
+use crate::support::{case_inputs, fixture, report, root, run};
 use std::collections::BTreeSet;
 
 /// `(id, headline)` of a listing.
@@ -61,12 +61,8 @@ fn every_metric_has_a_truth_or_a_reason() {
 #[test]
 fn every_format_has_a_fixture() {
     let mut text = String::new();
-    for case in std::fs::read_dir(fixture("cases")).unwrap() {
-        let input = case.unwrap().path().join("input");
-        for file in std::fs::read_dir(input).into_iter().flatten() {
-            let ran = run(["report", file.unwrap().path().to_str().unwrap(), "--format", "json"]);
-            text.push_str(&ran.stdout);
-        }
+    for path in case_inputs() {
+        text.push_str(&run(["report", path.to_str().unwrap(), "--format", "json"]).stdout);
     }
     for (id, _) in listed("formats") {
         assert!(text.contains(&format!("\"format\": \"{id}\"")), "{id} has no fixture");

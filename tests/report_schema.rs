@@ -1,6 +1,6 @@
 //! The JSON report keeps to its published schema.
 
-use crate::support::{fixture, report, run, shared};
+use crate::support::{SHARED_FOLDERS, case_inputs, fixture, report, run, shared};
 use serde_json::Value;
 
 fn validator() -> jsonschema::Validator {
@@ -19,27 +19,12 @@ fn hold(validator: &jsonschema::Validator, report: &Value, name: &str) {
 fn every_fixture_report_keeps_to_the_schema() {
     let validator = validator();
     let mut seen = 0;
-    for case in std::fs::read_dir(fixture("cases")).unwrap() {
-        let input = case.unwrap().path().join("input");
-        if !input.is_dir() {
-            continue;
-        }
-        for file in std::fs::read_dir(input).unwrap() {
-            let path = file.unwrap().path();
-            let ran = run([
-                "report",
-                path.to_str().unwrap(),
-                "--format",
-                "json",
-                "--slo",
-                "ttft=1s",
-                "--percentiles",
-                "75,99.9",
-            ]);
-            if ran.code == 0 {
-                hold(&validator, &ran.json(), &path.display().to_string());
-                seen += 1;
-            }
+    for path in case_inputs() {
+        let path = path.to_str().unwrap();
+        let ran = run(["report", path, "--format", "json", "--slo", "ttft=1s", "--percentiles", "75,99.9"]);
+        if ran.code == 0 {
+            hold(&validator, &ran.json(), path);
+            seen += 1;
         }
     }
     assert!(seen >= 20, "only {seen} reports");
@@ -65,13 +50,7 @@ fn the_schema_can_fail() {
 fn shared_reports_keep_to_the_schema() {
     let Some(shared) = shared() else { return };
     let validator = validator();
-    for folder in [
-        "recordings/vllm-bench-serve",
-        "recordings/sglang-bench-serving",
-        "recordings/vllm-server-cpu",
-        "public/vllm",
-        "public/sglang",
-    ] {
+    for folder in SHARED_FOLDERS {
         hold(&validator, &report(&shared.join(folder), &["--slo", "ttft=1s,tpot=50ms"]), folder);
     }
 }

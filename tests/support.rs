@@ -29,6 +29,29 @@ pub fn shared() -> Option<PathBuf> {
     None
 }
 
+/// Folders of `../shared` with files of the clients that can be read.
+pub const SHARED_FOLDERS: [&str; 5] = [
+    "recordings/vllm-bench-serve",
+    "recordings/sglang-bench-serving",
+    "recordings/vllm-server-cpu",
+    "public/vllm",
+    "public/sglang",
+];
+
+/// Every input file of the cases among the fixtures.
+pub fn case_inputs() -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    for case in std::fs::read_dir(fixture("cases")).unwrap() {
+        let input = case.unwrap().path().join("input");
+        for file in std::fs::read_dir(input).into_iter().flatten() {
+            out.push(file.unwrap().path());
+        }
+    }
+    assert!(out.len() >= 20);
+    out.sort();
+    out
+}
+
 /// What a run of the binary gave.
 pub struct Ran {
     pub code: i32,

@@ -6,8 +6,8 @@
 //! there, and k is 1024. Requests whose prompt length is not recorded form a bucket of their own. Failed requests are
 //! counted in their bucket and enter none of its latencies.
 
+use crate::figure::MetricSummary;
 use crate::requests::{Outcome, Requests};
-use crate::run::MetricSummary;
 use crate::window::Window;
 use serde::Serialize;
 

@@ -4,6 +4,7 @@ use crate::availability::{Unavailable, explain};
 use crate::bucket::{BucketEdges, BucketResult};
 use crate::error::AnalysisError;
 use crate::facts::RunFacts;
+use crate::figure::{MetricSummary, RunValue};
 use crate::gaps::{self, ChunkFacts};
 use crate::in_flight::{InFlight, peak_in_1s};
 use crate::metric::{Compute, Metric};
@@ -45,24 +46,6 @@ pub struct RequestCounts {
     pub incomplete: u64,
     /// Warm-up, cool-down and probes: in no figure.
     pub not_measured: u64,
-}
-
-/// A distribution.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MetricSummary {
-    /// Metric id.
-    pub metric: &'static str,
-    /// In nanoseconds, for the metrics that are times.
-    pub summary: Summary,
-}
-
-/// A per-run figure.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct RunValue {
-    /// Metric id.
-    pub metric: &'static str,
-    /// In the metric's unit.
-    pub value: f64,
 }
 
 /// Everything that is known of one run. Plain data; times in nanoseconds unless named otherwise.

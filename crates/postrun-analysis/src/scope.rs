@@ -1,13 +1,13 @@
 //! The figures of a part of a run: the whole, a window, the steady state.
 
 use crate::facts::RunFacts;
+use crate::figure::MetricSummary;
 use crate::gaps::{ChunkFacts, GapSummaries};
 use crate::in_flight::InFlight;
 use crate::metric::{Compute, GapValue};
 use crate::metrics::METRICS;
 use crate::objective::Objective;
 use crate::requests::{Outcome, Requests};
-use crate::run::MetricSummary;
 use crate::summary::Summary;
 use crate::window::Window;
 use postrun_schema::{IssueCode, Manifest, TokenSource};

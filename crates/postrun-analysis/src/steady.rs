@@ -11,9 +11,9 @@
 //! served, and every latency depends on how long the run went on. Nor where everything is sent at once (last send within
 //! 5 % of the run) without a concurrency limit: that is a single burst. With a limit, the plateau at the peak is steady.
 
+use crate::figure::{MetricSummary, RunValue};
 use crate::in_flight::InFlight;
 use crate::requests::Requests;
-use crate::run::{MetricSummary, RunValue};
 use crate::window::Window;
 use serde::Serialize;
 

@@ -1,5 +1,7 @@
 //! Exit codes. They are part of the interface: a script may rely on them.
 
+use crate::error::CliError;
+use crate::output::say;
 use postrun_analysis::AnalysisError;
 use postrun_ingest::IngestError;
 use postrun_schema::SchemaError;
@@ -12,34 +14,6 @@ pub const BAD_INPUT: u8 = 2;
 /// Our fault.
 pub const INTERNAL: u8 = 3;
 
-/// What a command can fail with.
-#[derive(Debug, thiserror::Error)]
-pub enum CliError {
-    /// Reading a recording failed.
-    #[error(transparent)]
-    Ingest(#[from] IngestError),
-    /// Opening or writing a dataset failed.
-    #[error(transparent)]
-    Schema(#[from] SchemaError),
-    /// Analysing failed.
-    #[error(transparent)]
-    Analysis(#[from] AnalysisError),
-    /// Writing the result failed.
-    #[error("could not write {file}: {source}")]
-    Write {
-        /// File, or `standard output`.
-        file: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// An argument does not fit.
-    #[error("{0}")]
-    Argument(String),
-    /// A value of ours does not serialise.
-    #[error("internal: {0}")]
-    Json(#[from] serde_json::Error),
-}
-
 /// Prints the error, if any, and gives the code. A reader that closed our output early is no error.
 pub fn code(result: Result<(), CliError>) -> ExitCode {
     let error = match result {
@@ -49,7 +23,7 @@ pub fn code(result: Result<(), CliError>) -> ExitCode {
         }
         Err(error) => error,
     };
-    crate::output::say(&format!("postrun: {error}"));
+    say(&format!("postrun: {error}"));
     ExitCode::from(match error {
         CliError::Json(_)
         | CliError::Analysis(AnalysisError::Polars { .. })

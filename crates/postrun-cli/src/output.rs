@@ -1,6 +1,6 @@
 //! Where results go: standard output, or a file written aside and renamed.
 
-use crate::exit::CliError;
+use crate::error::CliError;
 use postrun_report::{printable, wrap};
 use std::io::{IsTerminal, Write};
 use std::path::Path;

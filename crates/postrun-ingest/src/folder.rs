@@ -1,7 +1,7 @@
 //! The files of a folder, in natural order.
 
+use crate::candidate::LeftAlone;
 use crate::error::IngestError;
-use crate::session::LeftAlone;
 use postrun_schema::{is_dataset, natural_order};
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Names of runs, from the names of their files.
 
-use crate::session::Candidate;
+use crate::candidate::Candidate;
 use crate::source::{Input, base_name};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -4,7 +4,9 @@
 //! computes a metric. Oddities of a format end in its file under `formats/`; the rest of the house never hears of them.
 
 mod bench_arrays;
+mod bench_file;
 mod bench_rows;
+mod candidate;
 mod columns;
 mod detect;
 mod error;
@@ -21,10 +23,11 @@ mod sink;
 mod source;
 mod spool;
 
+pub use candidate::LeftAlone;
 pub use detect::{find_ingestor, recognise};
 pub use error::IngestError;
 pub use formats::INGESTORS;
 pub use ingestor::{Head, Ingestor, Sniff};
-pub use session::{LeftAlone, Options, Outcome, UsedFile, ingest};
+pub use session::{Options, Outcome, UsedFile, ingest};
 pub use sink::RunSink;
 pub use source::{HEAD_BYTES, Input, Source};

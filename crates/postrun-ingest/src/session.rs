@@ -1,5 +1,6 @@
 //! One ingest: from what the user named to published datasets.
 
+use crate::candidate::{Candidate, LeftAlone};
 use crate::detect::recognise;
 use crate::error::IngestError;
 use crate::folder;
@@ -38,15 +39,6 @@ pub struct UsedFile {
     pub runs: usize,
 }
 
-/// A file in a folder that was not read.
-#[derive(Debug, Clone)]
-pub struct LeftAlone {
-    /// As named.
-    pub name: String,
-    /// Why.
-    pub why: String,
-}
-
 /// What an ingest did.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -56,14 +48,6 @@ pub struct Outcome {
     pub used: Vec<UsedFile>,
     /// Files of folders left alone.
     pub left_alone: Vec<LeftAlone>,
-}
-
-/// A file to read.
-pub(crate) struct Candidate {
-    pub input: Input,
-    pub label: String,
-    /// Named by the user, so that not knowing it is an error.
-    named: bool,
 }
 
 /// Reads `inputs` and publishes their runs at `target`: the dataset itself for one run, `run=<label>` folders for
@@ -138,15 +122,6 @@ impl Reading<'_> {
         };
         (ingestor.ingest)(&mut source, &mut sink)?;
         Ok(UsedFile { name: source.name, format: ingestor.id, runs: self.collected.len() - started })
-    }
-}
-
-impl Candidate {
-    fn name(&self) -> String {
-        match &self.input {
-            Input::Path(path) => path.display().to_string(),
-            Input::Stdin => "standard input".to_string(),
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::quantity::{number, percentile_name, plain, signed_percent};
 use crate::section::{Grid, Section};
-use crate::sections::{cell, metric_label};
+use crate::wording::{cell, metric_label};
 use postrun_analysis::{METRICS, ReportedFigure, RunAnalysis};
 
 /// Names listed before "and n more".

@@ -13,6 +13,7 @@ mod section;
 mod sections;
 mod spark;
 mod terminal;
+mod wording;
 
 pub use csv::to_csv;
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};

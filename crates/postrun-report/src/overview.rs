@@ -2,7 +2,7 @@
 
 use crate::quantity::{ms, number, percentile_name, plain};
 use crate::section::{Grid, Section};
-use crate::sections::{cell, few_mark};
+use crate::wording::{FEW_NOTE, cell, few_mark};
 use postrun_analysis::RunAnalysis;
 
 const LATENCIES: [(&str, &str, f64); 5] = [
@@ -57,7 +57,7 @@ pub(crate) fn overview(runs: &[RunAnalysis]) -> Section {
     let mut section = Section::new(format!("{} runs", runs.len()));
     section.table = Some(grid);
     if few {
-        section.notes.push(crate::sections::FEW_NOTE.to_string());
+        section.notes.push(FEW_NOTE.to_string());
     }
     if borrowed {
         section.notes.push("† as the client reported it: the file holds no records to compute it from.".to_string());

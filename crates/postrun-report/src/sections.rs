@@ -4,11 +4,10 @@ use crate::client_section;
 use crate::quantity::{bytes, chosen_time, ms, number, percent, percentile_name, plain, seconds};
 use crate::section::{Grid, Section};
 use crate::spark::spark;
+use crate::wording::{FEW_NOTE, cell, few_mark, metric_label};
 use postrun_analysis::{METRICS, MetricSummary, Percentile, RunAnalysis, RunValue, Summary, TimelineWindow};
 use postrun_schema::{Issue, IssueCode, Severity, Unit};
 
-pub(crate) const FEW_NOTE: &str =
-    "* fewer than 5 values are expected beyond this percentile: it rests on single requests.";
 /// Room that a timeline needs beside its curves.
 const BESIDE_CURVE: usize = 50;
 
@@ -28,19 +27,6 @@ pub(crate) fn of_run(a: &RunAnalysis, width: usize) -> Vec<Section> {
     out.extend(data_quality(a));
     out.extend(unavailable(a));
     out
-}
-
-pub(crate) fn cell(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "-".to_string())
-}
-
-/// Marks a percentile that rests on single requests.
-pub(crate) fn few_mark(p: &Percentile) -> &'static str {
-    if p.few_samples { "*" } else { "" }
-}
-
-pub(crate) fn metric_label(id: &str) -> &'static str {
-    METRICS.iter().find(|m| m.id == id).map_or("", |m| m.label)
 }
 
 fn headline(a: &RunAnalysis) -> Section {

@@ -1,7 +1,7 @@
 //! `postrun completions SHELL`.
 
 use crate::args::{Cli, CompletionsArgs};
-use crate::exit::CliError;
+use crate::error::CliError;
 use crate::output::print;
 use clap::CommandFactory;
 

@@ -1,7 +1,7 @@
 //! `postrun explain NAME`.
 
 use crate::args::ExplainArgs;
-use crate::exit::CliError;
+use crate::error::CliError;
 use crate::output::print_wrapped;
 use postrun_analysis::{METRICS, TOPICS, find_metric};
 use postrun_ingest::INGESTORS;

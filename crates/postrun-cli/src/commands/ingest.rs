@@ -3,7 +3,7 @@
 use super::runs::say_left_alone;
 use crate::args::IngestArgs;
 use crate::cleanup;
-use crate::exit::CliError;
+use crate::error::CliError;
 use crate::output::{print, say};
 use crate::progress::Progress;
 use postrun_ingest::{Input, Options, find_ingestor, ingest};

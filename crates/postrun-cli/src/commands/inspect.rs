@@ -2,7 +2,7 @@
 
 use super::runs;
 use crate::args::InspectArgs;
-use crate::exit::CliError;
+use crate::error::CliError;
 use crate::output::print_wrapped;
 use postrun_analysis::{METRICS, Options, RunAnalysis, analyse};
 use postrun_ingest::INGESTORS;

@@ -1,7 +1,7 @@
 //! `postrun list formats|metrics|topics|quality`.
 
 use crate::args::{ListArgs, ListWhat};
-use crate::exit::CliError;
+use crate::error::CliError;
 use crate::output::print_listing;
 use postrun_analysis::{METRICS, TOPICS};
 use postrun_ingest::INGESTORS;

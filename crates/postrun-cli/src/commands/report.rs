@@ -2,7 +2,7 @@
 
 use super::runs;
 use crate::args::{ReportArgs, ReportFormat};
-use crate::exit::CliError;
+use crate::error::CliError;
 use crate::output::{print, styled, width, write_file};
 use postrun_analysis::{Options, RunAnalysis, analyse};
 use postrun_report::{Look, to_csv, to_json, to_markdown, to_table};

@@ -1,7 +1,7 @@
 //! From what the user named to opened datasets: datasets as they are, raw files ingested on the fly.
 
 use crate::cleanup;
-use crate::exit::CliError;
+use crate::error::CliError;
 use crate::output::say;
 use crate::progress::Progress;
 use postrun_ingest::{Input, LeftAlone, Options, Outcome, find_ingestor, ingest};

@@ -23,12 +23,12 @@
 //! Send times and so concurrency over time, arrival rate and any join with server files; latencies per request; request
 //! ids; the model unless `server_info` has it. Without `--output-details` there are no requests at all.
 
-use crate::bench_arrays::{self, ArrayRun, Shape};
+use crate::bench_arrays::{ArrayRun, Shape};
+use crate::bench_file;
 use crate::bench_rows::{self, RowPolicy};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Sniff};
-use crate::json::JsonReader;
-use crate::records::{self, RecordError};
+use crate::records::RecordError;
 use crate::reported::{Named, named, row, split_stat};
 use crate::run_facts;
 use crate::sink::{FinishedRun, RunSink};
@@ -66,16 +66,7 @@ static SHAPE: Shape = Shape {
 const NATIVE: &str = "sglang";
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-    let file = source.name.clone();
-    let head = source.head.clone();
-    let mut text = source.take_reader();
-    let mut reader = JsonReader::new(&mut text);
-    let walked = records::walk(&file, &head, &mut reader, |reader| {
-        let mut writer = sink.writer().map_err(RecordError::Fatal)?;
-        let mut run = bench_arrays::read(reader, &file, &SHAPE, &mut writer)?;
-        if !run.scalars.contains_key("duration") && run.columns.len() == 0 {
-            return Err(RecordError::NotARun("an object with neither a duration nor per-request arrays".to_string()));
-        }
+    bench_file::ingest(source, sink, SGLANG_BENCH.id, &SHAPE, |mut run, file, writer| {
         let ours =
             ["random_range_ratio", "total_output_tokens_retokenized"].iter().any(|k| run.scalars.contains_key(*k));
         if run.scalars.contains_key("burstiness") && !ours {
@@ -88,22 +79,18 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
             output_is_requested: backend == "trt",
             completed: run_facts::count(&run.scalars, "completed"),
         };
-        let totals = bench_rows::write_rows(&mut run, &file, &policy, &mut writer)?;
+        let totals = bench_rows::write_rows(&mut run, file, &policy, writer)?;
         if policy.output_is_requested {
             run.issues.add_many(
                 IssueCode::OutputTokensRequested,
                 totals.requests,
-                || file.clone(),
+                || file.to_string(),
                 || "backend trt stores the requested length".to_string(),
             );
         }
-        for figure in reported(&run) {
-            writer.push_reported(figure);
-        }
-        sink.commit(writer, finished(run, totals.requests, &policy)).map_err(RecordError::Fatal)
-    })?;
-    drop(reader);
-    sink.close(source, text, SGLANG_BENCH.id, walked)
+        reported(&run).into_iter().for_each(|figure| writer.push_reported(figure));
+        Ok(finished(run, totals.requests, &policy))
+    })
 }
 
 fn finished(run: ArrayRun, requests: u64, policy: &RowPolicy) -> FinishedRun {

@@ -28,12 +28,13 @@
 //! `--save-detailed` a file holds the client's summary only; from 0.31 on also `latencies` and `queue_times`, which give
 //! e2e and client queue time.
 
-use crate::bench_arrays::{self, ArrayRun, Shape};
+use crate::bench_arrays::{ArrayRun, Shape};
+use crate::bench_file;
 use crate::bench_rows::{self, RowPolicy};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Sniff};
-use crate::json::{JsonReader, Scalar};
-use crate::records::{self, RecordError};
+use crate::json::Scalar;
+use crate::records::RecordError;
 use crate::reported::{Named, named, row, split_stat};
 use crate::run_facts;
 use crate::sink::{FinishedRun, RunSink};
@@ -84,16 +85,7 @@ fn is_chat(scalars: &BTreeMap<String, Scalar>) -> bool {
 }
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-    let file = source.name.clone();
-    let head = source.head.clone();
-    let mut text = source.take_reader();
-    let mut reader = JsonReader::new(&mut text);
-    let walked = records::walk(&file, &head, &mut reader, |reader| {
-        let mut writer = sink.writer().map_err(RecordError::Fatal)?;
-        let mut run = bench_arrays::read(reader, &file, &SHAPE, &mut writer)?;
-        if !run.scalars.contains_key("duration") && run.columns.len() == 0 {
-            return Err(RecordError::NotARun("an object with neither a duration nor per-request arrays".to_string()));
-        }
+    bench_file::ingest(source, sink, VLLM_BENCH.id, &SHAPE, |mut run, file, writer| {
         if run_facts::number(&run.scalars, "run_number") == Some(-1.0) {
             return Err(RecordError::NotARun("a sweep's warm-up run (run_number -1)".to_string()));
         }
@@ -107,14 +99,10 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
             output_is_requested: false,
             completed: run_facts::count(&run.scalars, "completed"),
         };
-        let totals = bench_rows::write_rows(&mut run, &file, &policy, &mut writer)?;
-        for figure in reported(&run) {
-            writer.push_reported(figure);
-        }
-        sink.commit(writer, finished(run, totals.requests)).map_err(RecordError::Fatal)
-    })?;
-    drop(reader);
-    sink.close(source, text, VLLM_BENCH.id, walked)
+        let totals = bench_rows::write_rows(&mut run, file, &policy, writer)?;
+        reported(&run).into_iter().for_each(|figure| writer.push_reported(figure));
+        Ok(finished(run, totals.requests))
+    })
 }
 
 fn finished(run: ArrayRun, requests: u64) -> FinishedRun {

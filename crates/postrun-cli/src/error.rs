@@ -1,0 +1,33 @@
+//! What a command can fail with.
+
+use postrun_analysis::AnalysisError;
+use postrun_ingest::IngestError;
+use postrun_schema::SchemaError;
+
+/// What a command can fail with.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// Reading a recording failed.
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    /// Opening or writing a dataset failed.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// Analysing failed.
+    #[error(transparent)]
+    Analysis(#[from] AnalysisError),
+    /// Writing the result failed.
+    #[error("could not write {file}: {source}")]
+    Write {
+        /// File, or `standard output`.
+        file: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// An argument does not fit.
+    #[error("{0}")]
+    Argument(String),
+    /// A value of ours does not serialise.
+    #[error("internal: {0}")]
+    Json(#[from] serde_json::Error),
+}

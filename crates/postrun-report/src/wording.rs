@@ -1,0 +1,22 @@
+//! Words that several sections share.
+
+use postrun_analysis::{METRICS, Percentile};
+
+/// What the mark behind a percentile means.
+pub(crate) const FEW_NOTE: &str =
+    "* fewer than 5 values are expected beyond this percentile: it rests on single requests.";
+
+/// A value, or a dash.
+pub(crate) fn cell(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_string())
+}
+
+/// Marks a percentile that rests on single requests.
+pub(crate) fn few_mark(p: &Percentile) -> &'static str {
+    if p.few_samples { "*" } else { "" }
+}
+
+/// Short name of a metric.
+pub(crate) fn metric_label(id: &str) -> &'static str {
+    METRICS.iter().find(|m| m.id == id).map_or("", |m| m.label)
+}
