@@ -61,7 +61,7 @@ fn headline(a: &RunAnalysis) -> Section {
 fn load_line(a: &RunAnalysis) -> String {
     let load = &a.manifest.load;
     let mut parts = vec![match (load.request_rate, load.unbounded) {
-        (Some(rate), _) => format!("{} requests/s", plain(rate)),
+        (Some(rate), _) => format!("{rate} requests/s"),
         (None, true) => "unbounded request rate".to_string(),
         (None, false) => "request rate not recorded".to_string(),
     }];
