@@ -254,3 +254,55 @@ fn a_growing_queue_is_no_steady_state() {
     let why = report(&path, &[])["runs"][0]["steady_unavailable"].to_string();
     assert!(why.contains("kept rising"), "{why}");
 }
+
+#[test]
+fn a_rate_over_unknown_counts_is_withheld() {
+    let (_d, path) = file(&with(json!({ "input_lens": [8.5, 10, 10, 10] })));
+    let run = &report(&path, &[])["runs"][0];
+    assert_eq!(run["throughput"]["prompt_tokens_per_s"], Value::Null);
+    assert_eq!(run["throughput"]["total_tokens_per_s"], Value::Null);
+    assert_eq!(run["throughput"]["output_tokens_per_s"], 2.0);
+}
+
+#[test]
+fn strict_holds_for_folders_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = four().to_string();
+    std::fs::write(dir.path().join("ok.json"), &text).unwrap();
+    std::fs::write(dir.path().join("notes.txt"), "hello").unwrap();
+    let args = ["report", dir.path().to_str().unwrap(), "--strict", "--format", "json"];
+    assert_eq!(run(args).code, 0);
+    std::fs::write(dir.path().join("cut.json"), &text[..text.len() / 2]).unwrap();
+    assert_eq!(run(args).code, 2);
+}
+
+#[test]
+fn an_impossible_duration_is_counted() {
+    for (duration, code) in [(json!(-5), "negative_duration"), (json!(1e300), "implausible_time")] {
+        let (_d, path) = file(&with(json!({ "duration": duration })));
+        let run = &report(&path, &[])["runs"][0];
+        assert!(codes(run).contains(&code), "{code}: {:?}", codes(run));
+        assert_eq!(run["throughput"]["duration_from"], "first_send_to_last_token");
+    }
+}
+
+#[test]
+fn many_may_write_to_one_target() {
+    let (dir, path) = file(&four());
+    let target = dir.path().join("out");
+    let start = |force: &str| {
+        let mut command = crate::support::postrun();
+        command
+            .args(["ingest", path.to_str().unwrap(), "-o", target.to_str().unwrap()])
+            .args((!force.is_empty()).then_some(force));
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let codes = |mut running: Vec<std::process::Child>| -> Vec<i32> {
+        running.iter_mut().map(|child| child.wait().unwrap().code().unwrap()).collect()
+    };
+    let first = codes((0..6).map(|_| start("")).collect());
+    assert_eq!(first.iter().filter(|c| **c == 0).count(), 1, "{first:?}");
+    let forced = codes((0..6).map(|_| start("--force")).collect());
+    assert!(forced.iter().all(|c| *c == 0), "{forced:?}");
+    assert_eq!(report(&target, &[])["runs"][0]["requests"]["ok"], 4);
+}

@@ -62,6 +62,10 @@ pub(crate) fn explain(metric: &Metric, dataset: &Dataset, requests: &Requests, w
         None if metric.id == "goodput_requests_per_s" => {
             ("an objective is about a value that no request has".to_string(), "a recording of that value")
         }
+        None if metric.id.ends_with("tokens_per_s") && metric.id != "peak_output_tokens_per_s" => (
+            "some requests have no token count, so that a rate would be too low".to_string(),
+            supplier(Table::Requests, ""),
+        ),
         None if dataset.manifest().issues.iter().any(|i| i.code == IssueCode::SmoothedGaps) => (
             "the client stored gaps per token, not per chunk".to_string(),
             "a backend whose gaps are stored as they came",

@@ -68,8 +68,9 @@ impl Scope<'_> {
             busy_s += r.e2e_ns[i].map_or(0.0, |ns| ns as f64 / 1e9);
             good += u64::from(objectives.iter().all(|o| o.met(r, i)));
         }
-        facts.prompt_tokens = has("prompt_tokens").then_some(prompt.total);
-        facts.output_tokens = (has("output_tokens") && tokens_known).then_some(output.total as f64);
+        facts.prompt_tokens = (has("prompt_tokens") && prompt.known == facts.ok).then_some(prompt.total);
+        facts.output_tokens =
+            (has("output_tokens") && tokens_known && output.known == facts.ok).then_some(output.total as f64);
         facts.mean_prompt_tokens = prompt.mean();
         facts.mean_output_tokens = output.mean().filter(|_| tokens_known);
         // Gaps that the client spread over tokens no longer say how many chunks there were.

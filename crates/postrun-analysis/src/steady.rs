@@ -1,8 +1,8 @@
 //! Ramp-up, steady state and drain tail of a run.
 //!
 //! The level of a run is its median number of requests in flight between the first and the last send. Ramp-up ends
-//! when 90 % of that level is first reached. The steady state ends with the last send; with a concurrency limit, when the
-//! level is last held. What follows is the drain tail, in which ever fewer requests share the server and throughput falls
+//! when 90 % of that level is first reached. The steady state ends with the last send; with a concurrency limit, when
+//! that 90 % is last held. What follows is the drain tail, in which ever fewer requests share the server and throughput falls
 //! although nothing is wrong.
 //!
 //! There is no steady state where the number in flight keeps rising while requests arrive (its mean over the last third

@@ -1,4 +1,4 @@
-//! A part of the run (`--window 30s..5m`, counted from the first send), closed at both ends.
+//! A part of the run (`--window 30s..5m`, counted from the first send), closed at both ends and clipped to the run.
 //!
 //! A request belongs to the window in which its first token came (else its end, else, if it failed, its send): that
 //! decides over its latencies, its bucket and its part in goodput and failure rate. Rates and gaps go by events: a

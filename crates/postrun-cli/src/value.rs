@@ -51,6 +51,9 @@ pub fn buckets(text: &str) -> Result<BucketEdges, String> {
         let value: f64 =
             digits.parse().map_err(|_| format!("{part:?} is no prompt length; an example: 0,128,512,2k"))?;
         let edge = value * scale;
+        if edge.fract() != 0.0 {
+            return Err(format!("{part:?} is no whole number of tokens"));
+        }
         (edge >= 0.0 && edge <= f64::from(u32::MAX))
             .then_some(edge as u32)
             .ok_or_else(|| format!("{part:?} is out of range"))
@@ -79,7 +82,7 @@ pub fn window(text: &str) -> Result<Window, String> {
     };
     let window = Window { start_ns: edge(from, 0)?, end_ns: edge(to, i64::MAX)? };
     if window.start_ns >= window.end_ns {
-        return Err(format!("{text:?} ends before it starts"));
+        return Err(format!("{text:?} is empty: it has to end after it starts"));
     }
     Ok(window)
 }

@@ -4,6 +4,7 @@ use crate::bench_arrays::{self, ArrayRun, Shape};
 use crate::error::IngestError;
 use crate::json::JsonReader;
 use crate::records::{self, RecordError};
+use crate::run_facts;
 use crate::sink::{FinishedRun, RunSink};
 use crate::source::Source;
 use postrun_schema::DatasetWriter;
@@ -23,7 +24,8 @@ pub(crate) fn ingest(
     let mut reader = JsonReader::new(&mut text);
     let walked = records::walk(&file, &head, &mut reader, |reader| {
         let mut writer = sink.writer().map_err(RecordError::Fatal)?;
-        let run = bench_arrays::read(reader, &file, shape, &mut writer)?;
+        let mut run = bench_arrays::read(reader, &file, shape, &mut writer)?;
+        run_facts::judge_duration(&run.scalars, &mut run.issues, &file);
         if !run.scalars.contains_key("duration") && run.columns.len() == 0 {
             return Err(RecordError::NotARun("an object with neither a duration nor per-request arrays".to_string()));
         }

@@ -103,6 +103,11 @@ pub enum IngestError {
 }
 
 impl IngestError {
+    /// True where a file is a recording, or may be one, and could not be read.
+    pub(crate) fn is_a_loss(&self) -> bool {
+        matches!(self, IngestError::NothingUsable { .. } | IngestError::Io { .. })
+    }
+
     /// Why a file was left alone, without its name.
     pub(crate) fn reason(&self) -> String {
         match self {

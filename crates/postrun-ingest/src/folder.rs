@@ -38,6 +38,8 @@ pub(crate) fn files(root: &Path) -> Result<(Vec<PathBuf>, Vec<LeftAlone>), Inges
                 }
             } else if path.is_file() {
                 out.push(path);
+            } else {
+                pass("neither a file nor a folder");
             }
             if out.len() > MAX_FILES {
                 let many =

@@ -4,7 +4,7 @@ use crate::bench_arrays::ArrayRun;
 use crate::bench_rows::origin;
 use crate::json::{Scalar, number as parse_number, shorten};
 use crate::sink::Fingerprint;
-use postrun_schema::{Clock, ClockKind, Clocks, Counted, Load, Manifest, SCHEMA, TokenSource, Tool};
+use postrun_schema::{Clock, ClockKind, Clocks, Counted, IssueCode, Issues, Load, Manifest, SCHEMA, TokenSource, Tool};
 use std::collections::BTreeMap;
 
 type Scalars = BTreeMap<String, Scalar>;
@@ -54,7 +54,7 @@ pub(crate) fn manifest(run: &ArrayRun) -> Manifest {
         model: None,
         server: BTreeMap::new(),
         load: load(scalars),
-        duration_ns: number(scalars, "duration").filter(|s| *s > 0.0 && *s < 1e9).map(|s| (s * 1e9).round() as i64),
+        duration_ns: duration_ns(scalars),
         counted: Counted {
             completed: count(scalars, "completed"),
             failed: None,
@@ -69,6 +69,22 @@ pub(crate) fn manifest(run: &ArrayRun) -> Manifest {
         tables: BTreeMap::new(),
         not_recorded: Vec::new(),
     }
+}
+
+/// The client's stopwatch, where it shows something that can be a run: a microsecond to 31 years.
+fn duration_ns(scalars: &Scalars) -> Option<i64> {
+    number(scalars, "duration").filter(|s| (1e-6..1e9).contains(s)).map(|s| (s * 1e9).round() as i64)
+}
+
+/// Counts a duration that is there and cannot be one.
+pub(crate) fn judge_duration(scalars: &Scalars, issues: &mut Issues, file: &str) {
+    let (Some(recorded), None) = (number(scalars, "duration"), duration_ns(scalars)) else { return };
+    let code = match recorded {
+        s if !s.is_finite() => IssueCode::NonFiniteValue,
+        s if s <= 0.0 => IssueCode::NegativeDuration,
+        _ => IssueCode::ImplausibleTime,
+    };
+    issues.add(code, || format!("{file}: duration"), || format!("{recorded:e} s; the span of the requests is used"));
 }
 
 fn load(scalars: &Scalars) -> Load {

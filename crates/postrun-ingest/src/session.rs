@@ -8,7 +8,7 @@ use crate::ingestor::{Ingestor, Sniff};
 use crate::label;
 use crate::sink::{Collected, RunSink, sanitize, settle};
 use crate::source::{Input, Source};
-use postrun_schema::{IssueCode, Staging};
+use postrun_schema::{IssueCode, Manifest, Staging};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -44,6 +44,8 @@ pub struct UsedFile {
 pub struct Outcome {
     /// Dataset folders, in order.
     pub datasets: Vec<PathBuf>,
+    /// What stands in each.
+    pub manifests: Vec<Manifest>,
     /// Files read.
     pub used: Vec<UsedFile>,
     /// Files of folders left alone.
@@ -67,6 +69,8 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
             }
             // The target is ours to get right; a file of a folder is not worth the others.
             Err(e) if candidate.named || matches!(e, IngestError::Schema(_)) => return Err(e),
+            // A recording that cannot be read is a loss; a file that is none is not.
+            Err(e) if options.strict && e.is_a_loss() => return Err(e),
             Err(e) => {
                 collected.truncate(started);
                 left_alone.push(LeftAlone { name: candidate.name(), why: e.reason() });
@@ -90,8 +94,9 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
             runs => return Err(IngestError::LabelForMany { runs: runs.len() }),
         }
     }
+    let manifests = settled.runs.iter().map(|run| run.manifest.clone()).collect();
     let datasets = staging.publish(settled.runs)?;
-    Ok(Outcome { datasets, used, left_alone })
+    Ok(Outcome { datasets, manifests, used, left_alone })
 }
 
 /// The reading of one file.

@@ -58,6 +58,7 @@ pub(crate) fn parity(a: &RunAnalysis) -> Option<Section> {
     if !differing.is_empty() {
         let mut grid = Grid::new(&["Client's name", "reported", "recomputed", "difference", "unit"]);
         grid.text_columns = vec![0, 4];
+        grid.drop_order = vec![4, 1, 2];
         for (f, difference) in &differing {
             let value = |v: Option<f64>| cell(v.map(plain));
             let by = if difference.is_finite() { signed_percent(*difference) } else { "-".to_string() };

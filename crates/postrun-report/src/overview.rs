@@ -1,6 +1,6 @@
 //! Many runs at a glance: one row a run.
 
-use crate::quantity::{ms, number, percentile_name};
+use crate::quantity::{ms, number, percentile_name, setting};
 use crate::section::{Grid, Section};
 use crate::wording::{FEW_NOTE, cell, few_mark};
 use postrun_analysis::RunAnalysis;
@@ -88,7 +88,7 @@ fn reported(a: &RunAnalysis, metric: &str, stat: &str) -> Option<f64> {
 fn load(a: &RunAnalysis) -> String {
     let load = &a.manifest.load;
     let rate = match load.request_rate {
-        Some(rate) => Some(format!("{rate}/s")),
+        Some(rate) => Some(format!("{}/s", setting(rate))),
         None => load.unbounded.then(|| "∞".to_string()),
     };
     let limit = load.max_concurrency.map(|c| format!("≤{c}"));

@@ -1,8 +1,11 @@
 //! Numbers as people read them: four significant digits, latencies always in milliseconds.
 
-/// Four significant digits (two below 0.1), never an exponent; at least the whole part.
+/// Four significant digits (two below 0.1), at least the whole part; an exponent only from 10¹² on.
 pub(crate) fn number(v: f64) -> String {
     let size = v.abs();
+    if size >= 1e12 {
+        return format!("{v:.3e}");
+    }
     let digits = match size {
         s if s >= 999.95 => 0,
         s if s >= 99.995 => 1,
@@ -17,7 +20,12 @@ pub(crate) fn number(v: f64) -> String {
 
 /// A count or a setting: whole numbers without decimals.
 pub(crate) fn plain(v: f64) -> String {
-    if v.fract() == 0.0 { format!("{v:.0}") } else { number(v) }
+    if v.fract() == 0.0 && v.abs() < 1e12 { format!("{v:.0}") } else { number(v) }
+}
+
+/// A number as someone wrote it.
+pub(crate) fn setting(v: f64) -> String {
+    if v.abs() < 1e12 { v.to_string() } else { format!("{v:e}") }
 }
 
 /// Milliseconds of a latency in nanoseconds, without unit.

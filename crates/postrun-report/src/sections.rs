@@ -1,7 +1,7 @@
 //! What a person reads of one run, section by section, for terminal and Markdown alike.
 
 use crate::client_section;
-use crate::quantity::{bytes, chosen_time, ms, number, percent, percentile_name, plain, seconds};
+use crate::quantity::{bytes, chosen_time, ms, number, percent, percentile_name, plain, seconds, setting};
 use crate::section::{Grid, Section};
 use crate::spark::spark;
 use crate::wording::{FEW_NOTE, cell, few_mark, metric_label};
@@ -61,7 +61,7 @@ fn headline(a: &RunAnalysis) -> Section {
 fn load_line(a: &RunAnalysis) -> String {
     let load = &a.manifest.load;
     let mut parts = vec![match (load.request_rate, load.unbounded) {
-        (Some(rate), _) => format!("{rate} requests/s"),
+        (Some(rate), _) => format!("{} requests/s", setting(rate)),
         (None, true) => "unbounded request rate".to_string(),
         (None, false) => "request rate not recorded".to_string(),
     }];

@@ -55,6 +55,12 @@ pub enum SchemaError {
         /// The folder.
         path: PathBuf,
     },
+    /// --force was given, but what is there is not a dataset.
+    #[error("{path}: holds other things than a postrun dataset, so --force leaves it alone; choose another folder")]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Parquet refused.
     #[error("{path}: {source}")]
     Parquet {

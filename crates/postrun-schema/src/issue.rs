@@ -86,7 +86,7 @@ impl IssueCode {
     pub fn meaning(self) -> &'static str {
         match self {
             IssueCode::TtftNotMeasured => {
-                "the client stored 0 where it timed no first token; TTFT and TPOT leave these requests out"
+                "no first token was timed (0, null or no time at all); TTFT and TPOT leave these requests out"
             }
             IssueCode::NoOutput => "completed without any output token; counted as ok, in no latency metric",
             IssueCode::NotStreamed => {
@@ -94,7 +94,9 @@ impl IssueCode {
             }
             IssueCode::FirstTokenAfterEnd => "the first token is later than the end; TTFT kept, TPOT left out",
             IssueCode::NonFiniteValue => "NaN or infinity instead of a number; taken as not recorded",
-            IssueCode::NegativeDuration => "a negative duration; taken as not recorded",
+            IssueCode::NegativeDuration => {
+                "a duration that is negative or zero where it cannot be; taken as not recorded"
+            }
             IssueCode::ImplausibleTime => {
                 "a duration of more than 11 days, probably a point in time or another unit; taken as not recorded"
             }

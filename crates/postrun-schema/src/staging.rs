@@ -9,6 +9,9 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// How often to try again where another process publishes at the same place.
+const ATTEMPTS: usize = 100;
+
 /// A folder beside the target that holds runs until they are published.
 #[derive(Debug)]
 pub struct Staging {
@@ -29,8 +32,11 @@ impl Staging {
     /// Prepares to write `target`. With `replace`, an existing dataset there is replaced when all is complete;
     /// anything else that exists is an error and stays untouched.
     pub fn create(target: &Path, replace: bool) -> Result<Staging, SchemaError> {
-        if target.exists() && !(replace && is_replaceable(target)) {
+        if target.exists() && !replace {
             return Err(SchemaError::Exists { path: target.to_path_buf() });
+        }
+        if target.exists() && !is_replaceable(target) && target.exists() {
+            return Err(SchemaError::Foreign { path: target.to_path_buf() });
         }
         let dir = partial_folder(target);
         if dir.exists() {
@@ -69,18 +75,7 @@ impl Staging {
             _ => self.dir.clone(),
         };
         self.remove_rejected(&placed)?;
-        // Whatever came to lie there meanwhile is replaced only where that was asked for.
-        if self.target.exists() {
-            if !(self.replace && is_replaceable(&self.target)) {
-                return Err(SchemaError::Exists { path: self.target.clone() });
-            }
-            std::fs::remove_dir_all(&self.target).map_err(SchemaError::io(&self.target))?;
-        }
-        // Another process may have won since: renaming onto a folder that is not empty fails.
-        std::fs::rename(&complete, &self.target).map_err(|e| match self.target.exists() {
-            true => SchemaError::Exists { path: self.target.clone() },
-            false => SchemaError::io(&self.target)(e),
-        })?;
+        self.move_to_target(&complete)?;
         let target = std::mem::take(&mut self.target);
         Ok(match single {
             true => vec![target],
@@ -90,6 +85,33 @@ impl Staging {
 }
 
 impl Staging {
+    /// Whatever came to lie at the target meanwhile is replaced only where that was asked for. Another process may
+    /// publish there at the same moment: renaming onto a folder that is not empty fails, and is tried again.
+    fn move_to_target(&self, complete: &Path) -> Result<(), SchemaError> {
+        for _ in 0..ATTEMPTS {
+            if self.target.exists() {
+                if !self.replace {
+                    return Err(SchemaError::Exists { path: self.target.clone() });
+                }
+                if !is_replaceable(&self.target) && self.target.exists() {
+                    return Err(SchemaError::Foreign { path: self.target.clone() });
+                }
+                // Moved aside in one step: nobody sees half a dataset.
+                let mut old = self.dir.clone().into_os_string();
+                old.push(".replaced");
+                if std::fs::rename(&self.target, &old).is_err() {
+                    continue;
+                }
+                let _ = std::fs::remove_dir_all(&old);
+            }
+            match std::fs::rename(complete, &self.target) {
+                Err(_) if self.target.exists() => {}
+                result => return result.map_err(SchemaError::io(&self.target)),
+            }
+        }
+        Err(SchemaError::Exists { path: self.target.clone() })
+    }
+
     /// Removes what belongs to no run: folders of records that turned out unusable.
     fn remove_rejected(&self, placed: &[String]) -> Result<(), SchemaError> {
         for entry in std::fs::read_dir(&self.dir).map_err(SchemaError::io(&self.dir))? {

@@ -8,7 +8,7 @@ use crate::output::{print, say};
 use crate::progress::Progress;
 use postrun_ingest::{Input, Options, find_ingestor, ingest};
 use postrun_report::issue_text;
-use postrun_schema::{Dataset, Severity, Table, partial_folder};
+use postrun_schema::{Severity, Table, partial_folder};
 use std::path::PathBuf;
 
 pub fn run(args: IngestArgs) -> Result<(), CliError> {
@@ -30,10 +30,9 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
     drop(progress);
     say_left_alone(&outcome);
     let mut text = String::new();
-    for dir in &outcome.datasets {
-        let dataset = Dataset::open(dir)?;
-        let (requests, chunks) = (dataset.rows(Table::Requests), dataset.rows(Table::Chunks));
-        let manifest = dataset.manifest();
+    for (dir, manifest) in outcome.datasets.iter().zip(&outcome.manifests) {
+        let rows = |table: Table| manifest.tables.get(table.name()).map_or(0, |t| t.rows);
+        let (requests, chunks) = (rows(Table::Requests), rows(Table::Chunks));
         text.push_str(&format!("{}: run {}, {requests} requests, {chunks} chunks\n", dir.display(), manifest.label));
         for issue in manifest.issues.iter().filter(|i| i.severity != Severity::Info) {
             say(&format!("{}: {}", manifest.label, issue_text(issue)));
