@@ -1,4 +1,4 @@
-//! Faults that a stranger found by trying to break the tool, each with its smallest input.
+//! Faults once found by trying to break the tool, each with its smallest input.
 
 use crate::support::{report, run, run_with_stdin, temp_file};
 use serde_json::{Value, json};
