@@ -7,6 +7,8 @@
 use crate::percentile::Position;
 use crate::summary::Summary;
 
+/// Sums kept side by side.
+const LANES: usize = 4;
 /// When so many values wait, equal ones are folded together.
 const FOLD_AT: usize = 1 << 20;
 
@@ -59,16 +61,23 @@ impl<const BITS: u32> Counter<BITS> {
             self.bins = vec![0; Self::BINS];
             self.shift = *first as f64;
         }
-        let (mut sum, mut sum_sq) = (0.0, 0.0);
+        // Four sums side by side: one alone would wait for the addition before it.
+        let (mut sums, mut squares) = ([0.0f64; LANES], [0.0f64; LANES]);
         let (mut min, mut max) = (self.min, self.max);
-        for value in values {
-            self.bins[Self::bin(*value)] += 1;
-            let off = *value as f64 - self.shift;
-            sum += off;
-            sum_sq += off * off;
-            min = min.min(*value);
-            max = max.max(*value);
+        let (lanes, rest) = values.as_chunks::<LANES>();
+        let mut take = |lane: usize, value: u64| {
+            self.bins[Self::bin(value)] += 1;
+            let off = value as f64 - self.shift;
+            sums[lane] += off;
+            squares[lane] += off * off;
+            min = min.min(value);
+            max = max.max(value);
+        };
+        for four in lanes {
+            four.iter().enumerate().for_each(|(lane, value)| take(lane, *value));
         }
+        rest.iter().for_each(|value| take(0, *value));
+        let (sum, sum_sq): (f64, f64) = (sums.iter().sum(), squares.iter().sum());
         self.n += values.len() as u64;
         self.sum += sum;
         self.sum_sq += sum_sq;
