@@ -75,7 +75,7 @@ fn is_number_byte(b: u8) -> bool {
 
 /// Plain decimal seconds at the start of `s` as nanoseconds (rounded to nearest), with the bytes used.
 /// `None` for anything else: exponents, words, more than 292 years, or a number that touches the end of `s`.
-#[inline]
+#[inline(always)]
 pub(crate) fn fast_seconds(s: &[u8]) -> Option<(i64, usize)> {
     let mut i = 0;
     let negative = s.first() == Some(&b'-');
@@ -117,7 +117,7 @@ pub(crate) fn fast_seconds(s: &[u8]) -> Option<(i64, usize)> {
 }
 
 /// The number that eight digits spell; `None` if one of them is no digit. All eight at once, in a word.
-#[inline]
+#[inline(always)]
 fn eight_digits(digits: &[u8]) -> Option<i64> {
     let word = u64::from_le_bytes(digits.try_into().ok()?);
     let values = word.wrapping_sub(0x3030_3030_3030_3030);
@@ -132,7 +132,7 @@ fn eight_digits(digits: &[u8]) -> Option<i64> {
 }
 
 /// How many digits `s` starts with, eight at a time.
-#[inline]
+#[inline(always)]
 fn leading_digits(s: &[u8]) -> usize {
     let mut n = 0;
     while let Some(word) = s.get(n..n + 8).and_then(|w| w.try_into().ok()).map(u64::from_le_bytes) {
@@ -149,7 +149,7 @@ fn leading_digits(s: &[u8]) -> usize {
 
 /// Goes on after `known` digits of a fraction of a second up to the ninth, rounds by the tenth, and fills up with zeros:
 /// nanoseconds and the digits used in all.
-#[inline]
+#[inline(always)]
 fn more_digits(s: &[u8], head: i64, known: usize) -> (i64, usize) {
     let (mut ns, mut used) = (head, known);
     for digit in s.iter().map(|b| b.wrapping_sub(b'0')).take_while(|d| *d < 10) {
