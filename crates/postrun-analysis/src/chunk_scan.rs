@@ -10,8 +10,12 @@ use crate::window::Window;
 use polars::prelude::*;
 use postrun_schema::{Dataset, Table};
 use std::ops::Range;
+use std::sync::mpsc::sync_channel;
 
 const BATCH_ROWS: u64 = 1 << 20;
+
+/// Times, and tokens where recorded.
+type Batch = (Int64Chunked, Vec<Option<u16>>);
 
 /// The chunks of one ok, measured request.
 pub(crate) struct RequestChunks<'a> {
@@ -96,43 +100,63 @@ impl<'a> ChunkScan<'a> {
         self.tokens_recorded || (0..r.len()).any(|i| r.counts(i) && r.chunks[i] != r.output_tokens[i])
     }
 
-    /// Calls `each` with every request that counts and has chunks, in order.
+    /// Calls `each` with every request that counts and has chunks, in order. The next batch is read meanwhile.
     pub(crate) fn run(&self, mut each: impl FnMut(&RequestChunks<'_>)) -> Result<(), AnalysisError> {
+        std::thread::scope(|scope| {
+            let (sender, batches) = sync_channel(1);
+            scope.spawn(move || {
+                let mut from = 0;
+                while from < self.rows {
+                    let take = BATCH_ROWS.min(self.rows - from);
+                    let batch = self.batch(from, take);
+                    let failed = batch.is_err();
+                    if sender.send(batch).is_err() || failed {
+                        return;
+                    }
+                    from += take;
+                }
+            });
+            self.walk(batches.into_iter(), &mut each)
+        })
+    }
+
+    fn walk(
+        &self,
+        batches: impl Iterator<Item = Result<Batch, AnalysisError>>,
+        each: &mut impl FnMut(&RequestChunks<'_>),
+    ) -> Result<(), AnalysisError> {
         let mut with_chunks = (0..self.requests.len())
             .filter_map(|i| self.requests.chunks[i].filter(|n| *n > 0).map(|n| (i, n as usize)));
         let mut current = with_chunks.next();
         // What a request has of the batches before, where it lies across their border.
         let (mut held_at, mut held_tokens): (Vec<i64>, Vec<Option<u16>>) = (Vec::new(), Vec::new());
-        let mut from = 0;
-        while from < self.rows {
-            let take = BATCH_ROWS.min(self.rows - from);
-            let (at_ns, tokens) = self.batch(from, take)?;
+        for batch in batches {
+            let (at_ns, tokens) = batch?;
             let at_ns = at_ns.cont_slice().map_err(polars_error(self.dataset))?;
             let mut start = 0;
             while let Some((i, n)) = current {
                 let end = (start + n - held_at.len()).min(at_ns.len());
                 let part = tokens.get(start..end).unwrap_or_default();
                 if held_at.is_empty() && end - start == n {
-                    self.hand_out(i, &at_ns[start..end], part, &mut each);
+                    self.hand_out(i, &at_ns[start..end], part, each);
                 } else {
                     held_at.extend_from_slice(&at_ns[start..end]);
                     held_tokens.extend_from_slice(part);
                     if held_at.len() < n {
                         break;
                     }
-                    self.hand_out(i, &held_at, &held_tokens, &mut each);
+                    self.hand_out(i, &held_at, &held_tokens, each);
                     held_at.clear();
                     held_tokens.clear();
                 }
                 start = end;
                 current = with_chunks.next();
             }
-            from += take;
         }
         Ok(())
     }
 
-    fn batch(&self, from: u64, take: u64) -> Result<(Int64Chunked, Vec<Option<u16>>), AnalysisError> {
+    fn batch(&self, from: u64, take: u64) -> Result<Batch, AnalysisError> {
         let err = polars_error(self.dataset);
         let columns: Vec<Expr> = match self.tokens_recorded {
             true => vec![col("at_ns"), col("tokens").cast(DataType::UInt16)],

@@ -27,8 +27,8 @@ pub fn code(result: Result<(), CliError>) -> ExitCode {
     ExitCode::from(match error {
         CliError::Json(_)
         | CliError::Analysis(AnalysisError::Polars { .. })
-        | CliError::Schema(SchemaError::Arrow(_))
-        | CliError::Ingest(IngestError::Schema(SchemaError::Arrow(_))) => INTERNAL,
+        | CliError::Schema(SchemaError::Arrow(_) | SchemaError::Thread)
+        | CliError::Ingest(IngestError::Schema(SchemaError::Arrow(_) | SchemaError::Thread)) => INTERNAL,
         _ => BAD_INPUT,
     })
 }

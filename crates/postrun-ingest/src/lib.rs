@@ -15,6 +15,7 @@ mod formats;
 mod ingestor;
 mod json;
 mod label;
+mod read_ahead;
 mod records;
 mod reported;
 mod run_facts;

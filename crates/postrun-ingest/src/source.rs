@@ -1,6 +1,7 @@
 //! One input: a file or standard input, plain, gzip or zstd, read once from front to back.
 
 use crate::error::IngestError;
+use crate::read_ahead::ReadAhead;
 use postrun_schema::HashingWriter;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ struct RawCount {
 }
 
 struct HashingReader {
-    inner: Box<dyn Read>,
+    inner: Box<dyn Read + Send>,
     hash: Option<HashingWriter<std::io::Sink>>,
     raw: Arc<RawCount>,
     progress: Option<Arc<AtomicU64>>,
@@ -81,8 +82,8 @@ impl Read for HashingReader {
 impl Source {
     /// Opens a file or standard input and reads its head.
     pub fn open(input: &Input, progress: Option<Arc<AtomicU64>>) -> Result<Source, IngestError> {
-        let (name, base_name, raw_reader): (String, String, Box<dyn Read>) = match input {
-            Input::Stdin => ("standard input".to_string(), "stdin".to_string(), Box::new(std::io::stdin().lock())),
+        let (name, base_name, raw_reader): (String, String, Box<dyn Read + Send>) = match input {
+            Input::Stdin => ("standard input".to_string(), "stdin".to_string(), Box::new(std::io::stdin())),
             Input::Path(path) => {
                 let file = std::fs::File::open(path).map_err(IngestError::io(&path.display().to_string()))?;
                 (path.display().to_string(), base_name(path), Box::new(file))
@@ -94,7 +95,7 @@ impl Source {
     fn from_reader(
         name: String,
         base_name: String,
-        inner: Box<dyn Read>,
+        inner: Box<dyn Read + Send>,
         progress: Option<Arc<AtomicU64>>,
     ) -> Result<Source, IngestError> {
         let raw = Arc::new(RawCount::default());
@@ -102,7 +103,7 @@ impl Source {
             HashingReader { inner, hash: Some(HashingWriter::new(std::io::sink())), raw: Arc::clone(&raw), progress };
         let io = IngestError::io(&name);
         let start = read_up_to(&mut hashing, HEAD_BYTES).map_err(&io)?;
-        let joined = std::io::Cursor::new(start.clone()).chain(hashing);
+        let joined = std::io::Cursor::new(start.clone()).chain(ReadAhead::start(hashing));
         let mut reader: Box<dyn Read> = if start.starts_with(GZIP) {
             Box::new(flate2::read::MultiGzDecoder::new(joined))
         } else if start.starts_with(ZSTD) {

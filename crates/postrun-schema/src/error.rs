@@ -69,6 +69,9 @@ pub enum SchemaError {
         /// What the parquet crate said.
         source: parquet::errors::ParquetError,
     },
+    /// The thread that wrote a table ended without a result. Ours to mend.
+    #[error("internal: the writing thread ended early")]
+    Thread,
     /// Arrow refused a batch. Ours to mend, never the input's fault.
     #[error("internal: {0}")]
     Arrow(#[from] arrow_schema::ArrowError),

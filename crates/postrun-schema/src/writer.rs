@@ -15,7 +15,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
+/// Batches that may wait for the thread that writes them.
+const BATCHES_WAITING: usize = 4;
 const ROW_GROUP_ROWS: usize = 1 << 20;
 /// A batch of 128 KiB a column stays in the processor's cache while it is encoded.
 const BATCH_ROWS: usize = 1 << 14;
@@ -52,6 +56,38 @@ impl TableWriter {
     }
 }
 
+/// A table that is encoded and written on a thread of its own, while the next batch is being parsed.
+struct TableThread {
+    batches: Option<SyncSender<RecordBatch>>,
+    thread: JoinHandle<Result<TableFile, SchemaError>>,
+}
+
+impl TableThread {
+    fn start(mut writer: TableWriter) -> TableThread {
+        let (batches, waiting) = sync_channel::<RecordBatch>(BATCHES_WAITING);
+        let thread = std::thread::spawn(move || {
+            for batch in waiting {
+                writer.write(&batch)?;
+            }
+            writer.finish()
+        });
+        TableThread { batches: Some(batches), thread }
+    }
+
+    /// Hands a batch over. Where the thread has failed, what it failed with comes out of `finish`.
+    fn write(&mut self, batch: RecordBatch) -> Result<(), SchemaError> {
+        if self.batches.as_ref().is_some_and(|batches| batches.send(batch).is_err()) {
+            self.batches = None;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<TableFile, SchemaError> {
+        drop(self.batches);
+        self.thread.join().unwrap_or(Err(SchemaError::Thread))
+    }
+}
+
 fn properties(table: Table) -> WriterProperties {
     let base = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
@@ -83,7 +119,7 @@ pub struct DatasetWriter {
     requests: TableWriter,
     pending_requests: Vec<RequestRow>,
     written_requests: u32,
-    chunks: Option<TableWriter>,
+    chunks: Option<TableThread>,
     pending_chunks: ChunkBuffer,
     reported: Vec<ReportedRow>,
 }
@@ -164,10 +200,10 @@ impl DatasetWriter {
         }
         let batch = self.pending_chunks.take_batch()?;
         if self.chunks.is_none() {
-            self.chunks = Some(TableWriter::create(&self.dir, Table::Chunks)?);
+            self.chunks = Some(TableThread::start(TableWriter::create(&self.dir, Table::Chunks)?));
         }
         match &mut self.chunks {
-            Some(writer) => writer.write(&batch),
+            Some(thread) => thread.write(batch),
             None => Ok(()),
         }
     }
@@ -177,8 +213,8 @@ impl DatasetWriter {
         self.flush_requests()?;
         self.flush_chunks()?;
         let mut tables = BTreeMap::from([(Table::Requests.name().to_string(), self.requests.finish()?)]);
-        if let Some(writer) = self.chunks {
-            tables.insert(Table::Chunks.name().to_string(), writer.finish()?);
+        if let Some(thread) = self.chunks {
+            tables.insert(Table::Chunks.name().to_string(), thread.finish()?);
         }
         if !self.reported.is_empty() {
             let mut writer = TableWriter::create(&self.dir, Table::Reported)?;

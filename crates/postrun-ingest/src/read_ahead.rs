@@ -1,0 +1,86 @@
+//! Reads and hashes on a thread of its own, a few blocks ahead of whoever parses.
+
+use std::io::Read;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+const BLOCK_BYTES: usize = 1 << 18;
+const BLOCKS_AHEAD: usize = 8;
+
+/// The reading end.
+pub(crate) struct ReadAhead {
+    blocks: Receiver<std::io::Result<Vec<u8>>>,
+    block: Vec<u8>,
+    used: usize,
+}
+
+impl ReadAhead {
+    /// Starts to read. The thread ends with the text, with an error, or when this end is dropped.
+    pub(crate) fn start(mut inner: impl Read + Send + 'static) -> ReadAhead {
+        let (sender, blocks) = sync_channel(BLOCKS_AHEAD);
+        std::thread::spawn(move || {
+            loop {
+                let mut block = vec![0; BLOCK_BYTES];
+                let read = match inner.read(&mut block) {
+                    Ok(0) => return,
+                    Ok(n) => {
+                        block.truncate(n);
+                        Ok(block)
+                    }
+                    Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+                    Err(e) => Err(e),
+                };
+                let last = read.is_err();
+                if sender.send(read).is_err() || last {
+                    return;
+                }
+            }
+        });
+        ReadAhead { blocks, block: Vec::new(), used: 0 }
+    }
+}
+
+impl Read for ReadAhead {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if self.used == self.block.len() {
+            // The sender is gone: the text has ended.
+            let Ok(block) = self.blocks.recv() else { return Ok(0) };
+            (self.block, self.used) = (block?, 0);
+        }
+        let n = out.len().min(self.block.len() - self.used);
+        out[..n].copy_from_slice(&self.block[self.used..self.used + n]);
+        self.used += n;
+        Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gives_what_it_gets() {
+        let text: Vec<u8> = (0..3_000_000u32).map(|i| (i % 251) as u8).collect();
+        let mut out = Vec::new();
+        ReadAhead::start(std::io::Cursor::new(text.clone())).read_to_end(&mut out).unwrap();
+        assert!(out == text);
+    }
+
+    #[test]
+    fn an_error_comes_after_what_was_read() {
+        struct Fails(u8);
+        impl Read for Fails {
+            fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+                self.0 += 1;
+                if self.0 > 1 {
+                    return Err(std::io::Error::other("gone"));
+                }
+                out[0] = 7;
+                Ok(1)
+            }
+        }
+        let mut reader = ReadAhead::start(Fails(0));
+        let mut out = Vec::new();
+        assert_eq!(reader.read_to_end(&mut out).unwrap_err().to_string(), "gone");
+        assert_eq!(out, [7]);
+    }
+}
