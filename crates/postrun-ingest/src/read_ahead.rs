@@ -3,8 +3,9 @@
 use std::io::Read;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-const BLOCK_BYTES: usize = 1 << 18;
-const BLOCKS_AHEAD: usize = 8;
+/// Small enough that the allocator keeps and reuses it.
+const BLOCK_BYTES: usize = 1 << 16;
+const BLOCKS_AHEAD: usize = 16;
 
 /// The reading end.
 pub(crate) struct ReadAhead {
