@@ -69,11 +69,11 @@ impl InFlight {
         self.spans().map(part).sum()
     }
 
-    /// Mean level in each of `n` windows of `width_ns` from 0.
-    pub(crate) fn mean_levels(&self, width_ns: i64, n: usize) -> Vec<f64> {
+    /// Mean level in each of `n` windows of `width_ns` from `origin_ns` on.
+    pub(crate) fn mean_levels(&self, origin_ns: i64, width_ns: i64, n: usize) -> Vec<f64> {
         let mut area = vec![0.0; n];
         for (from, to, level) in self.spans() {
-            let (mut at, to) = (from.max(0), to.min(width_ns * n as i64));
+            let (mut at, to) = ((from - origin_ns).max(0), (to - origin_ns).min(width_ns * n as i64));
             while at < to {
                 let window = at / width_ns;
                 let end = ((window + 1) * width_ns).min(to);
@@ -127,6 +127,6 @@ mod tests {
         let f = InFlight { steps: vec![(0, 1), (10, 3), (30, 0)] };
         assert_eq!(f.peak(), Some(3));
         assert_eq!(f.median_level(0, 30), Some(3));
-        assert_eq!(f.mean_levels(10, 4), [1.0, 3.0, 3.0, 0.0]);
+        assert_eq!(f.mean_levels(0, 10, 4), [1.0, 3.0, 3.0, 0.0]);
     }
 }

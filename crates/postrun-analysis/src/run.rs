@@ -11,7 +11,7 @@ use crate::metric::{Compute, Metric};
 use crate::metrics::METRICS;
 use crate::objective::Objective;
 use crate::parity::{self, ReportedFigure};
-use crate::requests::{Outcome, Requests};
+use crate::requests::Requests;
 use crate::scope::Scope;
 use crate::steady::{self, SteadyState};
 use crate::summary::{PERCENTILES, Summary};
@@ -108,7 +108,6 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
     let reported = parity::load(dataset)?;
     let percentiles = all_percentiles(options, &reported);
 
-    let counts = counts(&requests, manifest, window);
     let lengths: Vec<u32> =
         (0..requests.len()).filter(|i| requests.measured[*i]).filter_map(|i| requests.prompt_tokens[i]).collect();
     let edges = options.buckets.clone().unwrap_or_else(|| BucketEdges::automatic(&lengths));
@@ -146,6 +145,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         facts.peak_output_tokens_per_s = chunks.as_ref().and_then(|c| c.peak_tokens_per_s);
         facts.peak_chunks_per_s = chunks.as_ref().and_then(|c| c.peak_chunks_per_s);
     }
+    let counts = counts(&facts, &requests);
     let metrics = whole.metrics(chunks.as_ref(), |g| g.all.clone());
     for bucket in &mut buckets {
         // Unknown lengths come after all known ones.
@@ -190,13 +190,16 @@ fn clip(window: Window, requests: &Requests) -> Window {
 }
 
 fn shown_percentiles(options: &Options) -> Vec<f64> {
-    let mut shown = match options.percentiles.is_empty() {
+    rising(match options.percentiles.is_empty() {
         true => PERCENTILES.to_vec(),
         false => options.percentiles.clone(),
-    };
-    shown.sort_by(f64::total_cmp);
-    shown.dedup();
-    shown
+    })
+}
+
+fn rising(mut percentiles: Vec<f64>) -> Vec<f64> {
+    percentiles.sort_by(f64::total_cmp);
+    percentiles.dedup();
+    percentiles
 }
 
 /// What is shown, what every report must have, and what the client itself reported.
@@ -205,30 +208,18 @@ fn all_percentiles(options: &Options, reported: &[(ReportedFigure, String)]) -> 
     all.extend(&options.percentiles);
     all.extend(reported.iter().filter_map(|(f, _)| f.stat.strip_prefix('p')?.parse::<f64>().ok()));
     all.retain(|p| (0.0..=100.0).contains(p));
-    all.sort_by(f64::total_cmp);
-    all.dedup();
-    all
+    rising(all)
 }
 
-fn counts(requests: &Requests, manifest: &Manifest, window: Option<Window>) -> RequestCounts {
-    let measured = (0..requests.len()).filter(|i| requests.belongs(*i, window));
-    let mut counts = RequestCounts::default();
-    for i in measured {
-        counts.total += 1;
-        match requests.status[i] {
-            Outcome::Ok => counts.ok += 1,
-            Outcome::Failed => counts.failed += 1,
-            Outcome::Incomplete => counts.incomplete += 1,
-        }
+/// How the requests of the scope ended.
+fn counts(facts: &RunFacts, requests: &Requests) -> RequestCounts {
+    RequestCounts {
+        total: facts.requests,
+        ok: facts.ok,
+        failed: facts.failed,
+        incomplete: facts.requests - facts.ok - facts.failed,
+        not_measured: requests.measured.iter().filter(|m| !**m).count() as u64,
     }
-    counts.not_measured = requests.measured.iter().filter(|m| !**m).count() as u64;
-    if requests.len() == 0 {
-        // A summary without records: the client's own count is all there is.
-        counts.ok = manifest.counted.completed.unwrap_or(0);
-        counts.failed = manifest.counted.failed.unwrap_or(0);
-        counts.total = counts.ok + counts.failed;
-    }
-    counts
 }
 
 fn run_values(facts: &RunFacts) -> Vec<RunValue> {
@@ -282,9 +273,7 @@ fn over_time(
             ttft[w].push(t as f64);
         }
     }
-    // The step function starts at the first send, which need not be 0.
-    let shifted = InFlight { steps: in_flight.steps.iter().map(|(at, level)| (at - origin, *level)).collect() };
-    let levels = shifted.mean_levels(width, n);
+    let levels = in_flight.mean_levels(origin, width, n);
     let width_s = width as f64 / 1e9;
     let windows = (0..n).map(|w| TimelineWindow {
         start_s: w as f64 * width_s,

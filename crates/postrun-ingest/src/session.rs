@@ -83,7 +83,7 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
     if options.strict {
         refuse_losses(&collected, &files)?;
     }
-    let mut settled = settle(&staging, collected, &files)?;
+    let mut settled = settle(collected, &files);
     settled.duplicates.dedup();
     for name in settled.duplicates {
         left_alone.push(LeftAlone { name, why: "holds runs already read from another file".to_string() });

@@ -114,7 +114,7 @@ impl RunSink<'_> {
 }
 
 /// Leaves out runs that were read twice, gives every run a label of its own, and closes the manifests.
-pub(crate) fn settle(staging: &Staging, collected: Vec<Collected>, files: &[String]) -> Result<Settled, IngestError> {
+pub(crate) fn settle(collected: Vec<Collected>, files: &[String]) -> Settled {
     let mut kept: Vec<Collected> = Vec::new();
     let mut duplicates = Vec::new();
     for item in collected {
@@ -136,7 +136,6 @@ pub(crate) fn settle(staging: &Staging, collected: Vec<Collected>, files: &[Stri
                 let other = files.get(goes.file).cloned().unwrap_or_default();
                 stays.issues.add(IssueCode::DuplicateRun, || other.clone(), || "same run, read before".to_string());
                 duplicates.push(other);
-                staging.discard(goes.run)?;
             }
             None => kept.push(item),
         }
@@ -154,7 +153,7 @@ pub(crate) fn settle(staging: &Staging, collected: Vec<Collected>, files: &[Stri
         item.run.manifest.issues = item.issues.into_sorted(item.requests);
         runs.push(item.run);
     }
-    Ok(Settled { runs, duplicates })
+    Settled { runs, duplicates }
 }
 
 /// The runs to publish.

@@ -53,11 +53,6 @@ impl Staging {
         DatasetWriter::create(&dir)
     }
 
-    /// Removes a run that turned out unusable.
-    pub fn discard(&self, run: PendingRun) -> Result<(), SchemaError> {
-        std::fs::remove_dir_all(&run.dir).map_err(SchemaError::io(&run.dir))
-    }
-
     /// Writes the manifests and renames: one run becomes the target itself, several become `run=<label>` inside it.
     /// Returns the dataset folders in order. Labels must be unique and usable as folder names.
     pub fn publish(mut self, runs: Vec<PendingRun>) -> Result<Vec<PathBuf>, SchemaError> {
@@ -112,7 +107,7 @@ impl Staging {
         Err(SchemaError::Exists { path: self.target.clone() })
     }
 
-    /// Removes what belongs to no run: folders of records that turned out unusable.
+    /// Removes what belongs to no published run: records that turned out unusable, runs read twice.
     fn remove_rejected(&self, placed: &[String]) -> Result<(), SchemaError> {
         for entry in std::fs::read_dir(&self.dir).map_err(SchemaError::io(&self.dir))? {
             let entry = entry.map_err(SchemaError::io(&self.dir))?;
