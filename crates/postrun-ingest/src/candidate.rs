@@ -1,6 +1,7 @@
 //! Files that may be read, and files that were not.
 
 use crate::source::Input;
+use std::path::PathBuf;
 
 /// A file in a folder that was not read.
 #[derive(Debug, Clone)]
@@ -15,6 +16,8 @@ pub struct LeftAlone {
 pub(crate) struct Candidate {
     pub input: Input,
     pub label: String,
+    /// The folder it lies in; empty where the user named the file itself. Files of a group may be one run.
+    pub group: PathBuf,
     /// Named by the user, so that not knowing it is an error.
     pub named: bool,
 }

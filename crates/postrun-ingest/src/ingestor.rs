@@ -2,6 +2,7 @@
 
 use crate::error::IngestError;
 use crate::json::{JsonReader, Scalar};
+use crate::recording::ServerSink;
 use crate::sink::RunSink;
 use crate::source::Source;
 use postrun_schema::Doc;
@@ -18,8 +19,16 @@ pub struct Ingestor {
     pub doc: Doc,
     /// Judges name and first bytes; cannot fail.
     pub sniff: fn(&Head) -> Sniff,
-    /// Reads the file into runs.
-    pub ingest: fn(&mut Source, &mut RunSink<'_>) -> Result<(), IngestError>,
+    /// What it reads the file into.
+    pub reads: Reads,
+}
+
+/// The two sides of a benchmark.
+pub enum Reads {
+    /// A client's file: whole runs.
+    Runs(fn(&mut Source, &mut RunSink<'_>) -> Result<(), IngestError>),
+    /// A file of the server's side: what belongs to the runs it lies beside.
+    Server(fn(&mut Source, &mut ServerSink) -> Result<(), IngestError>),
 }
 
 /// How well a file fits a format. Two equal bests are an error that names both.

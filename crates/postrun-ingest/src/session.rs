@@ -4,9 +4,11 @@ use crate::candidate::{Candidate, LeftAlone};
 use crate::detect::recognise;
 use crate::error::IngestError;
 use crate::folder;
-use crate::ingestor::{Ingestor, Sniff};
+use crate::ingestor::{Ingestor, Reads, Sniff};
 use crate::label;
-use crate::sink::{Collected, RunSink, sanitize, settle};
+use crate::merge::{self, Located};
+use crate::recording::ServerSink;
+use crate::sink::{self, Collected, RunSink, sanitize, settle};
 use crate::source::{Input, Source};
 use postrun_schema::{IssueCode, Manifest, Staging};
 use std::path::{Path, PathBuf};
@@ -24,6 +26,8 @@ pub struct Options {
     pub replace: bool,
     /// Fail if any record could not be read.
     pub strict: bool,
+    /// Server clock minus client clock in nanoseconds, where the user knows it better than the recordings tell.
+    pub clock_offset_ns: Option<i64>,
     /// Counts the bytes read, for a progress bar.
     pub progress: Option<Arc<AtomicU64>>,
 }
@@ -58,10 +62,17 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
     let (candidates, mut left_alone) = candidates(inputs)?;
     let mut staging = Staging::create(target, options.replace)?;
     let mut collected: Vec<Collected> = Vec::new();
+    let mut recordings: Vec<Located> = Vec::new();
     let (mut used, mut files) = (Vec::new(), Vec::new());
     for candidate in &candidates {
         let started = collected.len();
-        let mut reading = Reading { staging: &mut staging, collected: &mut collected, options, file: files.len() };
+        let mut reading = Reading {
+            staging: &mut staging,
+            collected: &mut collected,
+            recordings: &mut recordings,
+            options,
+            file: files.len(),
+        };
         match reading.read(candidate) {
             Ok(file) => {
                 files.push(file.name.clone());
@@ -77,25 +88,27 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
             }
         }
     }
-    if collected.is_empty() {
+    if collected.is_empty() && recordings.is_empty() {
         return Err(nothing_found(inputs, &left_alone));
-    }
-    if options.strict {
-        refuse_losses(&collected, &files)?;
     }
     let mut settled = settle(collected, &files);
     settled.duplicates.dedup();
     for name in settled.duplicates {
         left_alone.push(LeftAlone { name, why: "holds runs already read from another file".to_string() });
     }
+    left_alone.extend(merge::place(&mut settled.kept, recordings, &mut staging, options.clock_offset_ns)?);
+    if options.strict {
+        refuse_losses(&settled.kept, &files)?;
+    }
+    let mut runs = sink::close(settled.kept);
     if let Some(label) = &options.label {
-        match settled.runs.as_mut_slice() {
+        match runs.as_mut_slice() {
             [run] => run.manifest.label = sanitize(label),
             runs => return Err(IngestError::LabelForMany { runs: runs.len() }),
         }
     }
-    let manifests = settled.runs.iter().map(|run| run.manifest.clone()).collect();
-    let datasets = staging.publish(settled.runs)?;
+    let manifests = runs.iter().map(|run| run.manifest.clone()).collect();
+    let datasets = staging.publish(runs)?;
     Ok(Outcome { datasets, manifests, used, left_alone })
 }
 
@@ -103,6 +116,7 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
 struct Reading<'a> {
     staging: &'a mut Staging,
     collected: &'a mut Vec<Collected>,
+    recordings: &'a mut Vec<Located>,
     options: &'a Options,
     file: usize,
 }
@@ -118,14 +132,25 @@ impl Reading<'_> {
             },
         };
         let started = self.collected.len();
-        let mut sink = RunSink {
-            staging: self.staging,
-            collected: self.collected,
-            file: self.file,
-            default_label: candidate.label.clone(),
-            started,
-        };
-        (ingestor.ingest)(&mut source, &mut sink)?;
+        match ingestor.reads {
+            Reads::Runs(ingest) => {
+                let mut sink = RunSink {
+                    staging: self.staging,
+                    collected: self.collected,
+                    file: self.file,
+                    group: candidate.group.clone(),
+                    default_label: candidate.label.clone(),
+                    started,
+                };
+                ingest(&mut source, &mut sink)?;
+            }
+            Reads::Server(ingest) => {
+                let mut sink = ServerSink::create(&source, ingestor.id, &self.staging.scratch())?;
+                ingest(&mut source, &mut sink)?;
+                let (group, label) = (candidate.group.clone(), candidate.label.clone());
+                self.recordings.push(Located { recording: sink.close(&source)?, file: self.file, group, label });
+            }
+        }
         Ok(UsedFile { name: source.name, format: ingestor.id, runs: self.collected.len() - started })
     }
 }
@@ -140,14 +165,20 @@ fn candidates(inputs: &[Input]) -> Result<(Vec<Candidate>, Vec<LeftAlone>), Inge
                 left_alone.extend(passed);
                 for path in paths {
                     let label = label::below(root, &path);
-                    out.push(Candidate { input: Input::Path(path), label, named: false });
+                    let group = path.parent().map(Path::to_path_buf).unwrap_or_default();
+                    out.push(Candidate { input: Input::Path(path), label, group, named: false });
                 }
             }
             Input::Path(path) => {
                 let label = label::of_file(path);
-                out.push(Candidate { input: input.clone(), label, named: true });
+                out.push(Candidate { input: input.clone(), label, group: PathBuf::new(), named: true });
             }
-            Input::Stdin => out.push(Candidate { input: Input::Stdin, label: "stdin".to_string(), named: true }),
+            Input::Stdin => out.push(Candidate {
+                input: Input::Stdin,
+                label: "stdin".to_string(),
+                group: PathBuf::new(),
+                named: true,
+            }),
         }
     }
     label::tell_apart(&mut out);

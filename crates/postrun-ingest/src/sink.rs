@@ -6,6 +6,7 @@ use crate::records::Walked;
 use crate::source::Source;
 use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, PendingRun, SourceFile, Staging};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// A run that is complete but not published.
 pub(crate) struct Collected {
@@ -17,6 +18,8 @@ pub(crate) struct Collected {
     pub shape: String,
     pub requests: u64,
     pub file: usize,
+    /// The folder its file lies in.
+    pub group: PathBuf,
     /// Equal fingerprints are the same run read twice.
     pub fingerprint: Option<Fingerprint>,
 }
@@ -55,6 +58,7 @@ pub struct RunSink<'a> {
     pub(crate) staging: &'a mut Staging,
     pub(crate) collected: &'a mut Vec<Collected>,
     pub(crate) file: usize,
+    pub(crate) group: PathBuf,
     pub(crate) default_label: String,
     pub(crate) started: usize,
 }
@@ -75,6 +79,7 @@ impl RunSink<'_> {
             shape: if finished.label.is_some() { String::new() } else { sanitize(&finished.shape) },
             requests: finished.requests,
             file: self.file,
+            group: self.group.clone(),
             fingerprint: finished.fingerprint,
         });
         Ok(())
@@ -113,7 +118,7 @@ impl RunSink<'_> {
     }
 }
 
-/// Leaves out runs that were read twice, gives every run a label of its own, and closes the manifests.
+/// Leaves out runs that were read twice.
 pub(crate) fn settle(collected: Vec<Collected>, files: &[String]) -> Settled {
     let mut kept: Vec<Collected> = Vec::new();
     let mut duplicates = Vec::new();
@@ -140,6 +145,11 @@ pub(crate) fn settle(collected: Vec<Collected>, files: &[String]) -> Settled {
             None => kept.push(item),
         }
     }
+    Settled { kept, duplicates }
+}
+
+/// Gives every run a label of its own and closes the manifests.
+pub(crate) fn close(kept: Vec<Collected>) -> Vec<PendingRun> {
     let mut taken = BTreeSet::new();
     let mut runs = Vec::new();
     for mut item in kept {
@@ -153,12 +163,12 @@ pub(crate) fn settle(collected: Vec<Collected>, files: &[String]) -> Settled {
         item.run.manifest.issues = item.issues.into_sorted(item.requests);
         runs.push(item.run);
     }
-    Settled { runs, duplicates }
+    runs
 }
 
-/// The runs to publish.
+/// The runs that are not there twice.
 pub(crate) struct Settled {
-    pub runs: Vec<PendingRun>,
+    pub kept: Vec<Collected>,
     /// Files that held a run already read from another file.
     pub duplicates: Vec<String>,
 }

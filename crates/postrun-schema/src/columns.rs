@@ -1,7 +1,8 @@
 //! Rows to Arrow record batches.
 
-use crate::row::RequestRow;
+use crate::row::{EventRow, RequestRow};
 use crate::table::Table;
+use arrow_array::builder::StringBuilder;
 use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt16Array, UInt32Array,
 };
@@ -130,4 +131,54 @@ pub(crate) fn reported_batch(rows: &[ReportedRow]) -> Result<RecordBatch, ArrowE
         text(&|r| r.key.clone()),
     ];
     RecordBatch::try_new(Table::Reported.arrow_schema(), columns)
+}
+
+pub(crate) fn events_batch(rows: &[EventRow]) -> Result<RecordBatch, ArrowError> {
+    let text = |get: &dyn Fn(&EventRow) -> Option<&str>| -> ArrayRef {
+        Arc::new(rows.iter().map(get).collect::<StringArray>())
+    };
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(rows.iter().map(|r| r.request).collect::<UInt32Array>()),
+        text(&|r| r.request_id.as_deref()),
+        Arc::new(Int64Array::from_iter_values(rows.iter().map(|r| r.at_ns))),
+        text(&|r| Some(r.kind.name())),
+        text(&|r| r.phase),
+        text(&|r| r.detail.as_deref()),
+    ];
+    RecordBatch::try_new(Table::Events.arrow_schema(), columns)
+}
+
+/// Rows of the `samples` table that wait for their batch.
+#[derive(Debug, Default)]
+pub(crate) struct SampleBuffer {
+    at_ns: Vec<i64>,
+    series: StringBuilder,
+    labels: StringBuilder,
+    value: Vec<f64>,
+    source: StringBuilder,
+}
+
+impl SampleBuffer {
+    pub(crate) fn len(&self) -> usize {
+        self.at_ns.len()
+    }
+
+    pub(crate) fn push(&mut self, at_ns: i64, series: &str, labels: Option<&str>, value: f64, source: &str) {
+        self.at_ns.push(at_ns);
+        self.series.append_value(series);
+        self.labels.append_option(labels);
+        self.value.push(value);
+        self.source.append_value(source);
+    }
+
+    pub(crate) fn take_batch(&mut self) -> Result<RecordBatch, ArrowError> {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from(std::mem::take(&mut self.at_ns))),
+            Arc::new(self.series.finish()),
+            Arc::new(self.labels.finish()),
+            Arc::new(Float64Array::from(std::mem::take(&mut self.value))),
+            Arc::new(self.source.finish()),
+        ];
+        RecordBatch::try_new(Table::Samples.arrow_schema(), columns)
+    }
 }

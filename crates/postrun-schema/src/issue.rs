@@ -44,11 +44,25 @@ pub enum IssueCode {
     FailedRequests,
     NotUtf8,
     UnreadRest,
+    DuplicateSample,
+    NoSampleTime,
+    CounterReset,
+    ServerRestarted,
+    ClockStep,
+    UnorderedTimes,
+    ForeignLines,
+    LongLine,
+    ServerRequestNotJoined,
+    ClientRequestNotJoined,
+    JoinedByOrder,
+    JoinDisagrees,
+    ClockNotAligned,
+    DoubleFact,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 25] = [
+    pub const ALL: [IssueCode; 39] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -74,6 +88,20 @@ impl IssueCode {
         IssueCode::FailedRequests,
         IssueCode::NotUtf8,
         IssueCode::UnreadRest,
+        IssueCode::DuplicateSample,
+        IssueCode::NoSampleTime,
+        IssueCode::CounterReset,
+        IssueCode::ServerRestarted,
+        IssueCode::ClockStep,
+        IssueCode::UnorderedTimes,
+        IssueCode::ForeignLines,
+        IssueCode::LongLine,
+        IssueCode::ServerRequestNotJoined,
+        IssueCode::ClientRequestNotJoined,
+        IssueCode::JoinedByOrder,
+        IssueCode::JoinDisagrees,
+        IssueCode::ClockNotAligned,
+        IssueCode::DoubleFact,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -133,6 +161,32 @@ impl IssueCode {
             IssueCode::UnreadRest => {
                 "records of this file are not one to a line, so nothing behind a damaged one could be read"
             }
+            IssueCode::DuplicateSample => "the same series at the same moment twice; the first one counts",
+            IssueCode::NoSampleTime => "values without a time stamp or a time marker before them; left out",
+            IssueCode::CounterReset => {
+                "a counter fell, so the server started again; increases are added up on both sides of it"
+            }
+            IssueCode::ServerRestarted => "the server started again inside this recording",
+            IssueCode::ClockStep => {
+                "the clock of a log without a time zone fell back by an hour; later times were moved on by it"
+            }
+            IssueCode::UnorderedTimes => "times that run backwards by more than a minute; kept as they stand",
+            IssueCode::ForeignLines => "lines that are none of this server's known ones; passed over",
+            IssueCode::LongLine => "a line of more than a mebibyte; its rest was passed over",
+            IssueCode::ServerRequestNotJoined => {
+                "requests of the server that are none of the client's: warm-up, or another client"
+            }
+            IssueCode::ClientRequestNotJoined => "requests of the client without a record of the server",
+            IssueCode::JoinedByOrder => {
+                "client and server share no request id; requests were joined by their order and prompt length"
+            }
+            IssueCode::JoinDisagrees => {
+                "client and server differ in the tokens of a joined request; the client's count stays"
+            }
+            IssueCode::ClockNotAligned => {
+                "how the server's clock lies to the client's is not known; no time is taken between them"
+            }
+            IssueCode::DoubleFact => "two files of the server disagree about the same fact; the first one counts",
             IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
         }
     }
@@ -146,7 +200,12 @@ impl IssueCode {
             | IssueCode::RoleOnlyFirstChunk
             | IssueCode::MoreChunksThanTokens
             | IssueCode::DuplicateRun
-            | IssueCode::DuplicateKey => Severity::Info,
+            | IssueCode::DuplicateKey
+            | IssueCode::DuplicateSample
+            | IssueCode::ClockStep
+            | IssueCode::ForeignLines
+            | IssueCode::ServerRequestNotJoined
+            | IssueCode::JoinedByOrder => Severity::Info,
             IssueCode::TruncatedRecord
             | IssueCode::BadRecord
             | IssueCode::UnreadRest

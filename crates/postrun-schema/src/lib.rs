@@ -13,6 +13,8 @@ mod issue;
 mod manifest;
 mod natural;
 mod row;
+mod series;
+mod server_tables;
 mod staging;
 mod table;
 mod writer;
@@ -24,10 +26,13 @@ pub use error::SchemaError;
 pub use hashing::{HashingWriter, sha256_of_file};
 pub use issue::{Issue, IssueCode, Issues, Severity};
 pub use manifest::{
-    Clock, ClockKind, Clocks, Counted, Load, MANIFEST_FILE, Manifest, SCHEMA, SourceFile, TableFile, TokenSource, Tool,
+    Clock, ClockKind, Clocks, Counted, Load, MANIFEST_FILE, Manifest, SCHEMA, ServerClock, SourceFile, TableFile,
+    TokenSource, Tool,
 };
 pub use natural::natural_order;
-pub use row::{Phase, RequestRow, Status};
+pub use row::{EventKind, EventRow, Phase, RequestRow, Status};
+pub use series::{Across, SERIES, Series, SeriesKind, find_series, label_text};
+pub use server_tables::{ServerColumns, ServerTables, read_batches};
 pub use staging::{Staging, partial_folder};
 pub use table::{Column, Dtype, Table, Unit};
 pub use writer::{DatasetWriter, PendingRun};

@@ -115,13 +115,32 @@ pub struct Clock {
     pub origin_source_ns: Option<i64>,
 }
 
+/// The server's clock, and how it lies to the client's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServerClock {
+    /// Its kind.
+    pub kind: ClockKind,
+    /// What this clock read at the origin of the dataset's server times, in nanoseconds (Unix time for a wall clock).
+    pub origin_unix_ns: Option<i64>,
+    /// Server clock minus client clock, both as their sources wrote them; null: not aligned, and then no server time
+    /// may be compared with a client time.
+    pub offset_ns: Option<i64>,
+    /// Half-width of the interval in which the true offset lies.
+    pub offset_uncertainty_ns: Option<i64>,
+    /// How much the server clock gains on the client clock, in parts per million; null: not measured.
+    #[serde(default)]
+    pub drift_ppm: Option<f64>,
+    /// How the offset was found, or why it was not.
+    pub how: String,
+}
+
 /// Client and server clocks are never mixed without an alignment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Clocks {
     /// The load generator's clock.
     pub client: Clock,
     /// The server's clock, where anything of the server is recorded.
-    pub server: Option<Clock>,
+    pub server: Option<ServerClock>,
 }
 
 /// Where a token count comes from.
@@ -153,7 +172,7 @@ pub struct SourceFile {
     pub format: String,
     /// Position of this run among the runs of the file, from 0.
     pub run_in_file: u32,
-    /// Requests read from it into this run.
+    /// Requests, or records of the server, read from it into this run.
     pub records: u64,
     /// Records left out.
     pub skipped: u64,

@@ -96,3 +96,60 @@ pub struct RequestRow {
     pub preempted_decode_ns: Option<i64>,
     pub chunks: Option<u32>,
 }
+
+/// What happened to a request inside the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventKind {
+    /// It came in.
+    Arrived,
+    /// It was put in the waiting queue.
+    Queued,
+    /// It entered the running batch for the first time.
+    Scheduled,
+    /// It was taken off the batch.
+    Preempted,
+    /// It entered the batch again.
+    Resumed,
+    /// Its first token was there.
+    FirstToken,
+    /// It was answered.
+    Finished,
+    /// It failed or was given up.
+    Failed,
+    /// The server started, or started again.
+    ServerStarted,
+}
+
+impl EventKind {
+    /// As stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            EventKind::Arrived => "arrived",
+            EventKind::Queued => "queued",
+            EventKind::Scheduled => "scheduled",
+            EventKind::Preempted => "preempted",
+            EventKind::Resumed => "resumed",
+            EventKind::FirstToken => "first_token",
+            EventKind::Finished => "finished",
+            EventKind::Failed => "failed",
+            EventKind::ServerStarted => "server_started",
+        }
+    }
+}
+
+/// A row of the `events` table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventRow {
+    /// Key of the request, where it could be joined.
+    pub request: Option<u32>,
+    /// The server's id of the request.
+    pub request_id: Option<String>,
+    /// Server clock.
+    pub at_ns: i64,
+    /// What happened.
+    pub kind: EventKind,
+    /// `prefill` or `decode`, where recorded.
+    pub phase: Option<&'static str>,
+    /// As recorded.
+    pub detail: Option<String>,
+}

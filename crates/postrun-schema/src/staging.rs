@@ -53,6 +53,13 @@ impl Staging {
         DatasetWriter::create(&dir)
     }
 
+    /// A folder for what must lie on disk for a while; gone when the runs are published.
+    pub fn scratch(&mut self) -> PathBuf {
+        let dir = self.dir.join(format!("scratch-{:06}", self.next));
+        self.next += 1;
+        dir
+    }
+
     /// Writes the manifests and renames: one run becomes the target itself, several become `run=<label>` inside it.
     /// Returns the dataset folders in order. Labels must be unique and usable as folder names.
     pub fn publish(mut self, runs: Vec<PendingRun>) -> Result<Vec<PathBuf>, SchemaError> {

@@ -136,7 +136,13 @@ const EVENTS: &[Column] = &[
     col("request", U32, true, No, "key of the request, where it could be joined"),
     col("request_id", Utf8, true, No, "the server's id"),
     col("at_ns", I64, false, Ns, "server clock"),
-    col("kind", Utf8, false, No, "arrived, queued, scheduled, preempted, resumed, first_token, finished or failed"),
+    col(
+        "kind",
+        Utf8,
+        false,
+        No,
+        "arrived, queued, scheduled, preempted, resumed, first_token, finished, failed or server_started",
+    ),
     col("phase", Utf8, true, No, "prefill or decode"),
     col("detail", Utf8, true, No, "as recorded"),
 ];
@@ -146,6 +152,7 @@ const SAMPLES: &[Column] = &[
     col("series", Utf8, false, No, "canonical series name, or the source's own"),
     col("labels", Utf8, true, No, "k=v, sorted, comma-separated"),
     col("value", F64, false, Unit::Count, "in the series' unit"),
+    col("source", Utf8, true, No, "base name of the file it was read from"),
 ];
 
 const REPORTED: &[Column] = &[

@@ -25,14 +25,14 @@ const ROW_GROUP_ROWS: usize = 1 << 20;
 const BATCH_ROWS: usize = 1 << 14;
 const REQUEST_BATCH_ROWS: usize = 1 << 13;
 
-struct TableWriter {
+pub(crate) struct TableWriter {
     path: PathBuf,
     arrow: ArrowWriter<HashingWriter<BufWriter<File>>>,
     rows: u64,
 }
 
 impl TableWriter {
-    fn create(dir: &Path, table: Table) -> Result<Self, SchemaError> {
+    pub(crate) fn create(dir: &Path, table: Table) -> Result<Self, SchemaError> {
         let path = dir.join(table.file_name());
         let file = File::create(&path).map_err(SchemaError::io(&path))?;
         let sink = HashingWriter::new(BufWriter::with_capacity(1 << 18, file));
@@ -41,12 +41,12 @@ impl TableWriter {
         Ok(TableWriter { path, arrow, rows: 0 })
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), SchemaError> {
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), SchemaError> {
         self.rows += batch.num_rows() as u64;
         self.arrow.write(batch).map_err(SchemaError::parquet(&self.path))
     }
 
-    fn finish(self) -> Result<TableFile, SchemaError> {
+    pub(crate) fn finish(self) -> Result<TableFile, SchemaError> {
         let sink = self.arrow.into_inner().map_err(SchemaError::parquet(&self.path))?;
         let (buffer, bytes, sha256) = sink.finish();
         let file =

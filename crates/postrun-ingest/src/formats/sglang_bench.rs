@@ -27,7 +27,7 @@ use crate::bench_arrays::{ArrayRun, Shape};
 use crate::bench_file;
 use crate::bench_rows::{self, RowPolicy};
 use crate::error::IngestError;
-use crate::ingestor::{Head, Ingestor, Sniff};
+use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::records::RecordError;
 use crate::reported::{Named, named, row, split_stat};
 use crate::run_facts;
@@ -40,7 +40,7 @@ pub(super) static SGLANG_BENCH: Ingestor = Ingestor {
     title: "SGLang bench_serving result",
     doc: Doc::from_source(include_str!("sglang_bench.rs")),
     sniff,
-    ingest,
+    reads: Reads::Runs(ingest),
 };
 
 fn sniff(head: &Head) -> Sniff {

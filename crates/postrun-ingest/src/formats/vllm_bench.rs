@@ -32,7 +32,7 @@ use crate::bench_arrays::{ArrayRun, Shape};
 use crate::bench_file;
 use crate::bench_rows::{self, RowPolicy};
 use crate::error::IngestError;
-use crate::ingestor::{Head, Ingestor, Sniff};
+use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::json::Scalar;
 use crate::records::RecordError;
 use crate::reported::{Named, named, row, split_stat};
@@ -47,7 +47,7 @@ pub(super) static VLLM_BENCH: Ingestor = Ingestor {
     title: "vllm bench serve result",
     doc: Doc::from_source(include_str!("vllm_bench.rs")),
     sniff,
-    ingest,
+    reads: Reads::Runs(ingest),
 };
 
 fn sniff(head: &Head) -> Sniff {

@@ -1,0 +1,115 @@
+//! Names of the series in the `samples` table that postrun understands, whatever server or exporter they came from.
+//!
+//! An ingestor maps its source's names to these; a series without a counterpart keeps its own name and is stored all the
+//! same. Values are in the unit given here: shares are 0 to 1, never percent; memory is in bytes.
+
+/// How values of several label sets (engines, devices) at one moment become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Across {
+    /// Requests, tokens, bytes: they add up.
+    Sum,
+    /// Shares of equal parts: their mean.
+    Mean,
+}
+
+/// Gauge or counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeriesKind {
+    /// A level at one moment.
+    Gauge,
+    /// Rises only; a fall is a restart of the server.
+    Counter,
+}
+
+/// A series that postrun understands.
+#[derive(Debug, Clone, Copy)]
+pub struct Series {
+    /// Its name in the `samples` table.
+    pub name: &'static str,
+    /// Gauge or counter.
+    pub kind: SeriesKind,
+    /// How label sets are put together.
+    pub across: Across,
+    /// What it is.
+    pub doc: &'static str,
+}
+
+const fn gauge(name: &'static str, across: Across, doc: &'static str) -> Series {
+    Series { name, kind: SeriesKind::Gauge, across, doc }
+}
+
+const fn counter(name: &'static str, doc: &'static str) -> Series {
+    Series { name, kind: SeriesKind::Counter, across: Across::Sum, doc }
+}
+
+/// Every canonical series.
+pub const SERIES: &[Series] = &[
+    gauge("running", Across::Sum, "requests in the running batch"),
+    gauge("waiting", Across::Sum, "requests in the server's queue, swapped and deferred ones included"),
+    gauge("kv_cache_usage", Across::Mean, "share of the KV cache in use, 0 to 1"),
+    gauge("kv_cache_used_tokens", Across::Sum, "tokens held in the KV cache"),
+    gauge("kv_cache_capacity_tokens", Across::Sum, "tokens that fit the KV cache"),
+    gauge(
+        "prefix_cache_hit_rate",
+        Across::Mean,
+        "share of prompt tokens found in the prefix cache, as the server says",
+    ),
+    gauge("prompt_tokens_per_s", Across::Sum, "prompt tokens a second over the server's own interval"),
+    gauge("output_tokens_per_s", Across::Sum, "output tokens a second over the server's own interval"),
+    gauge("batch_prompt_tokens", Across::Sum, "prompt tokens computed in one step or batch"),
+    gauge("batch_requests", Across::Sum, "requests in one step or batch"),
+    gauge("iteration_ms", Across::Mean, "duration of one step of the engine in milliseconds"),
+    gauge("gpu_memory_used_bytes", Across::Sum, "device memory in use"),
+    gauge("gpu_memory_total_bytes", Across::Sum, "device memory there is"),
+    gauge("gpu_utilization", Across::Mean, "share of time in which the device computed, 0 to 1"),
+    gauge("gpu_power_watts", Across::Sum, "power drawn by the devices"),
+    gauge("gpu_temperature_celsius", Across::Mean, "temperature of the devices"),
+    gauge("spec_decode_acceptance_length", Across::Mean, "tokens accepted a step with speculative decoding"),
+    counter("preemptions_total", "requests taken off the batch for want of KV cache (SGLang: retractions)"),
+    counter("prompt_tokens_total", "prompt tokens processed"),
+    counter("output_tokens_total", "tokens generated"),
+    counter("cached_prompt_tokens_total", "prompt tokens served from the prefix cache"),
+    counter("prefix_cache_queries_total", "prompt tokens looked up in the prefix cache"),
+    counter("prefix_cache_hits_total", "prompt tokens found in the prefix cache"),
+    counter("requests_finished_total", "requests that ended, whatever the reason"),
+    counter("requests_aborted_total", "requests that the client or the server gave up"),
+];
+
+/// The canonical series of this name.
+pub fn find_series(name: &str) -> Option<&'static Series> {
+    SERIES.iter().find(|s| s.name == name)
+}
+
+/// The canonical text of a label set: `k=v` sorted by key, comma-separated; commas, equal signs and backslashes inside
+/// are escaped by a backslash. `None` where there is no label.
+pub fn label_text<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<String> {
+    let mut pairs: Vec<(&str, &str)> = labels.into_iter().collect();
+    pairs.sort_unstable();
+    let mut out = String::new();
+    for (key, value) in pairs {
+        if !out.is_empty() {
+            out.push(',');
+        }
+        for (text, end) in [(key, "="), (value, "")] {
+            for c in text.chars() {
+                if matches!(c, ',' | '=' | '\\') {
+                    out.push('\\');
+                }
+                out.push(c);
+            }
+            out.push_str(end);
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_sorted_and_escaped() {
+        assert_eq!(label_text([("b", "x,y"), ("a", "1")]).as_deref(), Some("a=1,b=x\\,y"));
+        assert_eq!(label_text([]), None);
+    }
+}
