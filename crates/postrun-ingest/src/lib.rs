@@ -3,16 +3,19 @@
 //! Entry points: [`ingest`] for files, folders and standard input, [`INGESTORS`] for what is known. Nothing here
 //! computes a metric. Oddities of a format end in its file under `formats/`; the rest of the house never hears of them.
 
+mod align;
 mod bench_arrays;
 mod bench_file;
 mod bench_rows;
 mod candidate;
+mod client_trace;
 mod columns;
 mod detect;
 mod error;
 mod folder;
 mod formats;
 mod ingestor;
+mod join;
 mod json;
 mod label;
 mod lines;
@@ -23,6 +26,9 @@ mod records;
 mod reported;
 mod run_facts;
 mod sample_spool;
+mod server_rows;
+mod server_run;
+mod server_side;
 mod session;
 mod sink;
 mod source;

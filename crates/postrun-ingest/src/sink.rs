@@ -112,6 +112,7 @@ impl RunSink<'_> {
                 run_in_file: position as u32,
                 records: item.requests,
                 skipped: walked.skipped,
+                aligned: None,
             });
         }
         Ok(())

@@ -176,6 +176,9 @@ pub struct SourceFile {
     pub records: u64,
     /// Records left out.
     pub skipped: u64,
+    /// Files of the server's side: whether their times lie on the run's time; null for the client's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aligned: Option<bool>,
 }
 
 /// One table file.
