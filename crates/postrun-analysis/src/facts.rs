@@ -1,5 +1,7 @@
 //! The sums and peaks of one run (or one window of it) from which the per-run metrics are taken.
 
+use crate::server::ServerFacts;
+
 /// Everything a per-run metric may use. `None`: the recording does not say.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunFacts {
@@ -35,6 +37,8 @@ pub struct RunFacts {
     pub peak_output_tokens_per_s: Option<f64>,
     /// Most chunks in one second.
     pub peak_chunks_per_s: Option<u64>,
+    /// The server's side.
+    pub server: ServerFacts,
     /// Requests that met every objective, where objectives were given.
     pub good: Option<u64>,
 }

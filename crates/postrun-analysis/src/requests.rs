@@ -102,6 +102,12 @@ impl Requests {
         self.measured.len()
     }
 
+    /// Values of a per-request metric, NaN where null; `None`: no request has one.
+    pub(crate) fn metric(&self, id: &str) -> Option<&[f64]> {
+        let at = METRICS.iter().position(|m| m.id == id)?;
+        self.values.get(at).map(Vec::as_slice).filter(|values| values.iter().any(|v| v.is_finite()))
+    }
+
     /// Measured and ok: what latency metrics are made of.
     pub(crate) fn counts(&self, i: usize) -> bool {
         self.measured[i] && self.status[i] == Outcome::Ok

@@ -13,6 +13,9 @@ use crate::objective::Objective;
 use crate::parity::{self, ReportedFigure};
 use crate::requests::Requests;
 use crate::scope::Scope;
+use crate::server::facts::Question;
+use crate::server::tracks::Tracks;
+use crate::stall::Stalls;
 use crate::steady::{self, SteadyState};
 use crate::summary::{PERCENTILES, Summary};
 use crate::timeline::{self, Timeline, TimelineWindow};
@@ -73,6 +76,8 @@ pub struct RunAnalysis {
     pub steady: Result<SteadyState, String>,
     /// Over time; `None` without send times.
     pub timeline: Option<Timeline>,
+    /// Long pauses in streams, with what they look like; `None` without chunk times.
+    pub stalls: Option<Stalls>,
     /// Objectives asked for.
     pub objectives: Vec<Objective>,
     /// The client's own figures; empty when only a window was analysed.
@@ -138,7 +143,9 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         window_tokens: chunks.as_ref().map(|c| c.tokens),
         percentiles: &percentiles,
     };
+    let tracks = Tracks::load(dataset)?;
     let mut facts = whole.facts(manifest, &options.objectives);
+    facts.server = Question { tracks: &tracks, requests: &requests, manifest, window }.answer();
     if window.is_none() {
         facts.peak_concurrency = in_flight.peak();
         facts.peak_requests_in_1s = peak_in_1s(&requests);
@@ -165,7 +172,8 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         metrics,
         buckets,
         steady: found.map(|found| steady_state(found, &whole, manifest, chunks.as_ref())),
-        timeline: axis.map(|axis| over_time(axis, &requests, &in_flight, chunks.as_ref())),
+        timeline: axis.map(|axis| over_time(axis, &requests, &in_flight, chunks.as_ref(), &tracks)),
+        stalls: None,
         objectives: options.objectives.clone(),
         reported: Vec::new(),
         unavailable: Vec::new(),
@@ -255,6 +263,7 @@ fn over_time(
     r: &Requests,
     in_flight: &InFlight,
     chunks: Option<&ChunkFacts>,
+    tracks: &Tracks,
 ) -> Timeline {
     let slot =
         |at: Option<i64>| at.and_then(|at| usize::try_from((at - origin).div_euclid(width)).ok()).filter(|w| *w < n);
@@ -274,6 +283,7 @@ fn over_time(
         }
     }
     let levels = in_flight.mean_levels(origin, width, n);
+    let server = timeline::server_windows(tracks, (origin, width, n));
     let width_s = width as f64 / 1e9;
     let windows = (0..n).map(|w| TimelineWindow {
         start_s: w as f64 * width_s,
@@ -283,6 +293,7 @@ fn over_time(
         mean_concurrency: levels[w],
         ttft: Summary::of(&mut ttft[w], &[50.0, 95.0, 99.0]),
         itl: chunks.and_then(|c| c.windows.get(w).cloned().flatten()),
+        server: server[w],
     });
     Timeline { width_s, windows: windows.collect() }
 }

@@ -3,7 +3,10 @@
 //! TTFT counts in the window in which the first token came, a gap in the one in which its later chunk arrived, a request
 //! sent or ended where that happened. Rates are per second, whatever the width.
 
+use crate::server::level;
+use crate::server::tracks::Tracks;
 use crate::summary::Summary;
+use crate::window::Window;
 use serde::Serialize;
 
 const MAX_WINDOWS: i64 = 120;
@@ -35,6 +38,38 @@ pub struct TimelineWindow {
     pub ttft: Option<Summary>,
     /// Chunk gaps that ended in it.
     pub itl: Option<Summary>,
+    /// The server in it, where its clock is aligned.
+    pub server: ServerWindow,
+}
+
+/// What the server's samples say of one window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct ServerWindow {
+    /// Mean number of requests in the running batch.
+    pub running: Option<f64>,
+    /// Mean number of requests in the server's queue.
+    pub waiting: Option<f64>,
+    /// Highest KV cache usage, 0 to 1.
+    pub kv_cache_usage: Option<f64>,
+    /// Preemptions.
+    pub preemptions: Option<f64>,
+}
+
+/// The server in each of `n` windows of `width_ns` from `origin_ns` on.
+pub(crate) fn server_windows(tracks: &Tracks, (origin_ns, width_ns, n): (i64, i64, usize)) -> Vec<ServerWindow> {
+    let aligned = |name: &str| tracks.get(name).filter(|t| t.aligned);
+    let window = |w: usize| {
+        let start_ns = origin_ns + width_ns * w as i64;
+        let window = Some(Window { start_ns, end_ns: start_ns + width_ns });
+        let counted = |at| level::counter_at(aligned("preemptions_total")?, at);
+        ServerWindow {
+            running: aligned("running").and_then(|t| level::mean(t, window)),
+            waiting: aligned("waiting").and_then(|t| level::mean(t, window)),
+            kv_cache_usage: aligned("kv_cache_usage").and_then(|t| level::max(t, window)),
+            preemptions: counted(start_ns + width_ns).map(|end| end - counted(start_ns).unwrap_or(0.0)),
+        }
+    };
+    (0..n).map(window).collect()
 }
 
 /// Width in nanoseconds and number of windows that cover `length_ns`.

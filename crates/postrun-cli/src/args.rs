@@ -62,6 +62,10 @@ pub struct IngestArgs {
     /// Read the input as this format instead of recognising it (see `postrun list formats`)
     #[arg(long, visible_alias = "input-format", value_name = "FORMAT")]
     pub format: Option<String>,
+    /// What to add to the client's clock to get the server's, where you know it better than the recordings: `1.5s`,
+    /// `-20ms`, or Unix seconds for a monotonic client clock
+    #[arg(long, value_name = "OFFSET", value_parser = value::offset, allow_hyphen_values = true)]
+    pub clock_offset: Option<i64>,
     /// Replace a dataset that is already there
     #[arg(long)]
     pub force: bool,
@@ -113,6 +117,10 @@ pub struct ReportArgs {
     /// Only this part of the run, since the first send: `30s..5m`, `70s..`
     #[arg(long, value_name = "FROM..TO", value_parser = value::window)]
     pub window: Option<Window>,
+    /// What to add to the client's clock to get the server's, where you know it better than the recordings: `1.5s`,
+    /// `-20ms`, or Unix seconds for a monotonic client clock
+    #[arg(long, value_name = "OFFSET", value_parser = value::offset, allow_hyphen_values = true)]
+    pub clock_offset: Option<i64>,
     /// Read raw files as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
@@ -125,9 +133,9 @@ pub struct ReportArgs {
 #[command(after_help = "Example:
   postrun inspect result.json")]
 pub struct InspectArgs {
-    /// A recorded file, a folder or a dataset; `-` is standard input
-    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
-    pub input: String,
+    /// Recorded files, a folder or a dataset; `-` is standard input
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<String>,
     /// Read a raw file as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,

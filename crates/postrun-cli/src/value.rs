@@ -25,6 +25,36 @@ pub fn duration_ns(text: &str) -> Result<f64, String> {
     Ok(amount * scale)
 }
 
+/// `1.5s`, `-20ms`, or seconds without a unit, in nanoseconds.
+pub fn offset(text: &str) -> Result<i64, String> {
+    let text = text.trim();
+    let (sign, size) = match text.strip_prefix('-') {
+        Some(size) => (-1.0, size),
+        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
+    };
+    // Unix seconds have more digits than a float of nanoseconds keeps.
+    if let Some((whole, fraction)) = seconds_exactly(size) {
+        return whole
+            .checked_mul(1_000_000_000)
+            .and_then(|ns| ns.checked_add(fraction))
+            .map(|ns| if sign < 0.0 { -ns } else { ns })
+            .ok_or_else(|| format!("{text:?} is out of range"));
+    }
+    let ns = duration_ns(size)?;
+    if ns < i64::MAX as f64 { Ok((sign * ns) as i64) } else { Err(format!("{text:?} is out of range")) }
+}
+
+/// Whole seconds and nanoseconds of `1796015124.3175`.
+fn seconds_exactly(text: &str) -> Option<(i64, i64)> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(fraction) {
+        return None;
+    }
+    let nine: String = fraction.chars().chain(std::iter::repeat('0')).take(9).collect();
+    Some((whole.parse().ok()?, nine.parse().ok()?))
+}
+
 /// `ttft=500ms,tpot=50ms`.
 pub fn slo(text: &str) -> Result<SloArg, String> {
     let one = |part: &str| {
@@ -98,6 +128,16 @@ mod tests {
         assert!(duration_ns("500").unwrap_err().contains("500ms"));
         assert!(duration_ns("5 parsecs").is_err());
         assert!(duration_ns("ms").is_err());
+    }
+
+    #[test]
+    fn offsets_keep_every_digit() {
+        assert_eq!(offset("1796015124.317500001"), Ok(1_796_015_124_317_500_001));
+        assert_eq!(
+            (offset("-20ms"), offset("+1.5s"), offset("-3")),
+            (Ok(-20_000_000), Ok(1_500_000_000), Ok(-3_000_000_000))
+        );
+        assert!(offset("soon").is_err() && offset("99999999999999999").is_err());
     }
 
     #[test]

@@ -119,7 +119,7 @@ pub(crate) fn from_tokens(trace: &ClientTrace, points: &[(i64, f64)]) -> Option<
     starts.sort_by(f64::total_cmp);
     starts.dedup();
     let mut best: Option<(f64, Shifts)> = None;
-    let mut consider = |start: f64, best: &mut Option<(f64, Shifts)>| {
+    let consider = |start: f64, best: &mut Option<(f64, Shifts)>| {
         if let Some(found) = shifts(trace, points, start)
             && best.as_ref().is_none_or(|(_, old)| found.cost() < old.cost())
         {

@@ -101,6 +101,7 @@ fn unit_of(id: &str) -> &'static str {
         Some(Unit::RequestsPerSecond) => "req/s",
         Some(Unit::ChunksPerSecond) => "chunks/s",
         Some(Unit::Ratio) => "share",
+        Some(Unit::Bytes) => "bytes",
         _ => "",
     }
 }

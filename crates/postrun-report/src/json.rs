@@ -1,6 +1,9 @@
 //! The JSON report, schema `postrun.report/1`. Times are in milliseconds where the key says `_ms`, else in seconds.
 
-use postrun_analysis::{BucketResult, METRICS, MetricSummary, RunAnalysis, RunValue, SteadyState, Summary};
+use crate::json_server::{self, ServerKeys};
+use postrun_analysis::{
+    BucketResult, METRICS, MetricSummary, RunAnalysis, RunValue, ServerWindow, SteadyState, Summary,
+};
 use postrun_schema::{IssueCode, Severity, Unit};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -61,6 +64,8 @@ struct Run<'a> {
     steady_unavailable: Option<&'a str>,
     buckets: Vec<Bucket>,
     timeline: Option<TimelineS>,
+    #[serde(flatten)]
+    server_side: ServerKeys<'a>,
     reported: &'a [postrun_analysis::ReportedFigure],
     unavailable: &'a [postrun_analysis::Unavailable],
     data_quality: Vec<Quality<'a>>,
@@ -88,6 +93,7 @@ struct SourceFile<'a> {
     run_in_file: u32,
     records: u64,
     skipped: u64,
+    aligned: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -204,6 +210,8 @@ struct TimelineWindowS {
     mean_concurrency: f64,
     ttft_ms: Option<Distribution>,
     itl_ms: Option<Distribution>,
+    #[serde(flatten)]
+    server: ServerWindow,
 }
 
 #[derive(Serialize)]
@@ -253,6 +261,7 @@ fn run(a: &RunAnalysis) -> Run<'_> {
         steady_unavailable: a.steady.as_ref().err().map(String::as_str),
         buckets: a.buckets.iter().map(bucket).collect(),
         timeline: a.timeline.as_ref().map(timeline),
+        server_side: json_server::keys(a),
         reported: &a.reported,
         unavailable: &a.unavailable,
         data_quality: m.issues.iter().map(quality).collect(),
@@ -269,6 +278,7 @@ fn source(s: &postrun_schema::SourceFile) -> SourceFile<'_> {
         run_in_file: s.run_in_file,
         records: s.records,
         skipped: s.skipped,
+        aligned: s.aligned,
     }
 }
 
@@ -348,6 +358,7 @@ fn timeline(t: &postrun_analysis::Timeline) -> TimelineS {
         mean_concurrency: w.mean_concurrency,
         ttft_ms: w.ttft.as_ref().map(|s| distribution("ttft_ms", s)),
         itl_ms: w.itl.as_ref().map(|s| distribution("itl_ms", s)),
+        server: w.server,
     };
     TimelineS { width_s: t.width_s, windows: t.windows.iter().map(window).collect() }
 }

@@ -6,11 +6,13 @@
 mod client_section;
 mod csv;
 mod json;
+mod json_server;
 mod markdown;
 mod overview;
 mod quantity;
 mod section;
 mod sections;
+mod server_section;
 mod spark;
 mod terminal;
 mod wording;

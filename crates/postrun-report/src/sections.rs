@@ -3,10 +3,11 @@
 use crate::client_section;
 use crate::quantity::{bytes, chosen_time, ms, number, percent, percentile_name, plain, seconds, setting};
 use crate::section::{Grid, Section};
+use crate::server_section;
 use crate::spark::spark;
 use crate::wording::{FEW_NOTE, cell, few_mark, metric_label};
-use postrun_analysis::{METRICS, MetricSummary, Percentile, RunAnalysis, RunValue, Summary, TimelineWindow};
-use postrun_schema::{Issue, IssueCode, Severity, Unit};
+use postrun_analysis::{METRICS, Metric, MetricSummary, Percentile, RunAnalysis, RunValue, Summary, TimelineWindow};
+use postrun_schema::{Issue, IssueCode, Severity, Table, Unit};
 
 /// Room that a timeline needs beside its curves.
 const BESIDE_CURVE: usize = 50;
@@ -19,6 +20,7 @@ pub(crate) fn of_run(a: &RunAnalysis, width: usize) -> Vec<Section> {
     }
     out.extend(client_section::latency(a));
     out.extend(throughput(a));
+    out.extend(server_section::of_run(a));
     out.extend(steady_latency(a));
     out.extend(goodput(a));
     out.extend(buckets(a));
@@ -157,7 +159,7 @@ fn throughput(a: &RunAnalysis) -> Option<Section> {
     if steady.is_some() {
         grid.header.push("steady state".to_string());
     }
-    for metric in METRICS.iter().filter(|m| !["failure_rate", "goodput_requests_per_s"].contains(&m.id)) {
+    for metric in METRICS.iter().filter(|m| is_throughput(m)) {
         let Some(whole) = a.value(metric.id) else { continue };
         let mut row = vec![metric.label.to_string(), unit_text(metric.unit).to_string(), figure(metric.id, whole)];
         if let Some(steady) = steady {
@@ -184,6 +186,13 @@ fn throughput(a: &RunAnalysis) -> Option<Section> {
         });
     }
     Some(section)
+}
+
+/// What the client saw; the server's side has a section of its own.
+fn is_throughput(m: &Metric) -> bool {
+    let of_server =
+        |(table, column): &(Table, &str)| *table == Table::Samples || *column == "preemptions" || *column == "queue_ns";
+    !["failure_rate", "goodput_requests_per_s"].contains(&m.id) && !m.requires.iter().any(of_server)
 }
 
 /// Peaks are counts, everything else is a mean or a rate.
@@ -277,10 +286,14 @@ fn range(lo: Option<u32>, hi: Option<u32>) -> String {
 fn timeline(a: &RunAnalysis, width: usize) -> Option<Section> {
     let t = a.timeline.as_ref().filter(|t| t.windows.len() > 2 && a.window.is_none())?;
     type Get = fn(&TimelineWindow) -> Option<f64>;
-    let curves: [(&str, Get); 5] = [
+    let curves: [(&str, Get); 9] = [
         ("In flight", |w| Some(w.mean_concurrency)),
         ("Ended, req/s", |w| Some(w.ended as f64)),
         ("Output, tok/s", |w| w.output_tokens_per_s),
+        ("Running", |w| w.server.running),
+        ("Waiting", |w| w.server.waiting),
+        ("KV cache, %", |w| w.server.kv_cache_usage.map(|share| share * 100.0)),
+        ("Preemptions", |w| w.server.preemptions),
         ("TTFT P95, ms", |w| w.ttft.as_ref()?.stat("p95")),
         ("ITL P95, ms", |w| w.itl.as_ref()?.stat("p95")),
     ];

@@ -54,6 +54,8 @@ pub enum Unit {
     ChunksPerSecond,
     /// A count of anything else, or a pure number.
     Count,
+    /// Bytes.
+    Bytes,
     /// A share, 0 to 1.
     Ratio,
     /// Not a quantity.

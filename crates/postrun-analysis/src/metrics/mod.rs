@@ -1,13 +1,18 @@
 //! The registry of metrics: one file each, one line in the list here and one in `METRICS`.
 
+mod batch_size_seen;
 mod client_queue_time;
 mod decode_time;
 mod e2e_latency;
 mod failure_rate;
 mod goodput;
+mod gpu_memory_peak;
 mod inference_time;
 mod itl;
 mod itl_per_token;
+mod kv_cache_full;
+mod kv_cache_max;
+mod kv_cache_mean;
 mod mean_concurrency;
 mod normalized_latency;
 mod output_throughput;
@@ -15,14 +20,26 @@ mod peak_chunks;
 mod peak_concurrency;
 mod peak_output_throughput;
 mod peak_requests_in_1s;
+mod preempted_decode;
+mod preempted_prefill;
+mod preempted_share;
+mod preemption_total;
 mod prefill_time;
+mod prefix_cache_hit_rate;
 mod prompt_throughput;
+mod queue_share;
 mod queue_time;
+mod request_preemptions;
 mod request_throughput;
+mod running_max;
+mod running_mean;
+mod server_ttft;
 mod tokens_per_chunk;
 mod total_throughput;
 mod tpot;
 mod ttft;
+mod waiting_max;
+mod waiting_mean;
 
 use crate::metric::Metric;
 
@@ -38,6 +55,10 @@ pub static METRICS: &[&Metric] = &[
     &prefill_time::PREFILL_TIME,
     &decode_time::DECODE_TIME,
     &inference_time::INFERENCE_TIME,
+    &server_ttft::SERVER_TTFT,
+    &request_preemptions::REQUEST_PREEMPTIONS,
+    &preempted_prefill::PREEMPTED_PREFILL,
+    &preempted_decode::PREEMPTED_DECODE,
     &client_queue_time::CLIENT_QUEUE_TIME,
     &request_throughput::REQUEST_THROUGHPUT,
     &output_throughput::OUTPUT_THROUGHPUT,
@@ -51,6 +72,19 @@ pub static METRICS: &[&Metric] = &[
     &goodput::GOODPUT,
     &failure_rate::FAILURE_RATE,
     &tokens_per_chunk::TOKENS_PER_CHUNK,
+    &preemption_total::PREEMPTION_TOTAL,
+    &preempted_share::PREEMPTED_SHARE,
+    &kv_cache_mean::KV_CACHE_MEAN,
+    &kv_cache_max::KV_CACHE_MAX,
+    &kv_cache_full::KV_CACHE_FULL,
+    &running_mean::RUNNING_MEAN,
+    &running_max::RUNNING_MAX,
+    &waiting_mean::WAITING_MEAN,
+    &waiting_max::WAITING_MAX,
+    &prefix_cache_hit_rate::PREFIX_CACHE_HIT_RATE,
+    &queue_share::QUEUE_SHARE,
+    &gpu_memory_peak::GPU_MEMORY_PEAK,
+    &batch_size_seen::BATCH_SIZE_SEEN,
 ];
 
 /// The metric with this id; the display unit may be left out: `ttft` finds `ttft_ms`.

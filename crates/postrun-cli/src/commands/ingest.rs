@@ -24,6 +24,7 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
         label: args.label,
         replace: args.force,
         strict: args.strict,
+        clock_offset_ns: args.clock_offset,
         progress: Some(progress.counter()),
     };
     let outcome = ingest(&inputs, &target, &options)?;

@@ -10,17 +10,23 @@ use postrun_report::{bytes, issue_text, seconds};
 use postrun_schema::{Dataset, Table};
 
 pub fn run(args: InspectArgs) -> Result<(), CliError> {
-    let opened = runs::open(std::slice::from_ref(&args.input), args.input_format.as_deref(), false)?;
+    let opened = runs::open(&args.inputs, args.input_format.as_deref(), false, None)?;
     let mut out = String::new();
     match &opened.outcome {
         Some(outcome) => {
             for file in &outcome.used {
                 let title = INGESTORS.iter().find(|i| i.id == file.format).map_or("", |i| i.title);
-                let runs = if file.runs == 1 { "one run".to_string() } else { format!("{} runs", file.runs) };
+                let runs = match file.runs {
+                    0 => "the server's side".to_string(),
+                    1 => "one run".to_string(),
+                    n => format!("{n} runs"),
+                };
                 out.push_str(&format!("{}: {title} ({}), {runs}\n", file.name, file.format));
             }
         }
-        None => out.push_str(&format!("{}: postrun dataset, {} run(s)\n", args.input, opened.datasets.len())),
+        None => {
+            out.push_str(&format!("{}: postrun dataset, {} run(s)\n", args.inputs.join(", "), opened.datasets.len()))
+        }
     }
     for dataset in &opened.datasets {
         dataset.verify()?;

@@ -14,7 +14,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         Some(format) => format,
         None => by_ending(args.output.as_deref())?,
     };
-    let opened = runs::open(&args.inputs, args.input_format.as_deref(), args.strict)?;
+    let opened = runs::open(&args.inputs, args.input_format.as_deref(), args.strict, args.clock_offset)?;
     let options = Options {
         buckets: args.buckets,
         percentiles: args.percentiles,

@@ -18,7 +18,12 @@ pub struct Runs {
 }
 
 /// Opens everything the user named.
-pub fn open(args: &[String], input_format: Option<&str>, strict: bool) -> Result<Runs, CliError> {
+pub fn open(
+    args: &[String],
+    input_format: Option<&str>,
+    strict: bool,
+    clock_offset_ns: Option<i64>,
+) -> Result<Runs, CliError> {
     let mut folders: Vec<PathBuf> = Vec::new();
     let mut raw: Vec<Input> = Vec::new();
     let mut raw_at = 0;
@@ -44,7 +49,7 @@ pub fn open(args: &[String], input_format: Option<&str>, strict: bool) -> Result
     let mut outcome = None;
     if !raw.is_empty() {
         let dir = scratch_dir()?;
-        let made = ingest_all(&raw, &dir.path().join("runs"), input_format, strict)?;
+        let made = ingest_all(&raw, &dir.path().join("runs"), input_format, strict, clock_offset_ns)?;
         folders.splice(raw_at..raw_at, made.datasets.iter().cloned());
         (scratch, outcome) = (Some(dir), Some(made));
     }
@@ -58,11 +63,18 @@ fn scratch_dir() -> Result<TempDir, CliError> {
     made.map_err(|source| CliError::Write { file: std::env::temp_dir().display().to_string(), source })
 }
 
-fn ingest_all(raw: &[Input], target: &Path, format: Option<&str>, strict: bool) -> Result<Outcome, CliError> {
+fn ingest_all(
+    raw: &[Input],
+    target: &Path,
+    format: Option<&str>,
+    strict: bool,
+    clock_offset_ns: Option<i64>,
+) -> Result<Outcome, CliError> {
     let progress = Progress::start(raw);
     let options = Options {
         format: format.map(find_ingestor).transpose()?,
         strict,
+        clock_offset_ns,
         progress: Some(progress.counter()),
         ..Options::default()
     };
