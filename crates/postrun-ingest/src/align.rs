@@ -36,6 +36,8 @@ const DRIFT_RUN_NS: i64 = 600 * SECOND;
 const DRIFT_PARTS: usize = 6;
 /// A reading and its time stamp are this far apart at best: the server answers a scrape when it has a moment.
 const SCRAPE_NS: i64 = 10 * MS;
+/// Shifts that scatter less need no second opinion.
+const SURE_SCATTER_NS: i64 = 200 * MS;
 /// Shifts that scatter more than this belong to another run.
 const MOST_SCATTER_NS: i64 = 2 * SECOND;
 
@@ -113,33 +115,37 @@ pub(crate) fn from_tokens(trace: &ClientTrace, points: &[(i64, f64)]) -> Option<
     if total < 100.0 || last - first < total * 0.2 {
         return None;
     }
-    // Before the run the counter stood at its first reading, at any plateau, or at its last less all of the run's.
-    let mut starts: Vec<f64> = vec![first, last - total];
-    starts.extend(points.windows(2).filter(|w| w[0].1 == w[1].1).map(|w| w[0].1));
+    // Before the run the counter stood at its first reading or at a plateau, or at its last reading less all of the run's.
+    let mut starts: Vec<f64> = points.windows(2).filter(|w| w[0].1 == w[1].1).map(|w| w[0].1).chain([first]).collect();
+    // Where a start that was seen and the end account for every token of the run, there is nothing to search.
+    let mut exact: Vec<f64> = starts.iter().copied().filter(|start| (start + total - last).abs() < 0.5).collect();
+    let at_rest = points.len() > 1 && points[points.len() - 2].1 == last;
+    exact.extend(Some(last - total).filter(|start| at_rest && *start == 0.0));
+    starts.push(last - total);
     starts.sort_by(f64::total_cmp);
     starts.dedup();
     let mut best: Option<(f64, Shifts)> = None;
-    let consider = |start: f64, best: &mut Option<(f64, Shifts)>| {
-        if let Some(found) = shifts(trace, points, start)
+    let consider = |start: f64, fewest: usize, best: &mut Option<(f64, Shifts)>| {
+        if let Some(found) = shifts(trace, points, start, fewest)
             && best.as_ref().is_none_or(|(_, old)| found.cost() < old.cost())
         {
             *best = Some((start, found));
         }
     };
-    starts.iter().for_each(|start| consider(*start, &mut best));
-    // A few tokens of others (a warm-up, a stream that broke) may lie between.
-    for step in [64.0, 16.0, 4.0, 1.0] {
-        for times in -4..=4 {
-            if let Some((start, _)) = best.as_ref().map(|(s, f)| (*s, f.count)) {
-                consider(start + step * f64::from(times), &mut best);
-            }
+    exact.iter().for_each(|start| consider(*start, 2, &mut best));
+    if best.as_ref().is_none_or(|(_, found)| found.scatter > SURE_SCATTER_NS) {
+        starts.iter().for_each(|start| consider(*start, FEWEST_READINGS, &mut best));
+        // A few tokens of others (a warm-up, a stream that broke) may lie between.
+        for step in [64.0, 16.0, 4.0, 1.0] {
+            let Some(from) = best.as_ref().map(|(start, _)| *start) else { break };
+            (-4..=4).for_each(|n| consider(from + step * f64::from(n), FEWEST_READINGS, &mut best));
         }
     }
     let (_, found) = best?;
     let standard_error = (found.scatter as f64 * 1.25 / (found.count as f64).sqrt()) as i64;
     (found.scatter < MOST_SCATTER_NS).then(|| Alignment {
         origin_ns: found.median,
-        uncertainty_ns: SCRAPE_NS + 3 * standard_error,
+        uncertainty_ns: SCRAPE_NS + 3 * standard_error + FEW_READINGS_NS / found.count as i64,
         drift_ppm: None,
         how: format!("token counter at {} moments against the tokens received", found.count),
     })
@@ -160,21 +166,27 @@ impl Shifts {
     }
 }
 
-/// At least this many readings while tokens flow.
+/// At least this many readings while tokens flow, where the start of the counter had to be guessed.
 const FEWEST_READINGS: usize = 5;
-/// A reading counts where the client received at least this many tokens in the second around it.
+/// What one reading alone may be wrong by.
+const FEW_READINGS_NS: i64 = 100 * MS;
+/// A reading counts where the moments of its token and of the next lie this close: in a pause of the client's stream the
+/// counter stands still, and its reading could be of any moment of it …
+const TOKEN_APART_NS: i64 = 250 * MS;
+/// … and where the client received at least this many tokens in the second around it.
 const TOKENS_AROUND: f64 = 10.0;
 
-fn shifts(trace: &ClientTrace, points: &[(i64, f64)], start: f64) -> Option<Shifts> {
+fn shifts(trace: &ClientTrace, points: &[(i64, f64)], start: f64, fewest: usize) -> Option<Shifts> {
     let mut list = Vec::new();
     for (at, count) in points {
-        let Some(client) = trace.time_of(count - start) else { continue };
-        let around = trace.tokens_until(client + SECOND / 2) - trace.tokens_until(client - SECOND / 2);
-        if around >= TOKENS_AROUND {
-            list.push(at - client);
+        let tokens = count - start;
+        let (Some(from), Some(to)) = (trace.time_of(tokens), trace.time_of(tokens + 1.0)) else { continue };
+        let around = trace.tokens_until(from + SECOND / 2) - trace.tokens_until(from - SECOND / 2);
+        if to - from <= TOKEN_APART_NS && around >= TOKENS_AROUND {
+            list.push(at - from);
         }
     }
-    if list.len() < FEWEST_READINGS {
+    if list.len() < fewest {
         return None;
     }
     let median = median(&mut list);

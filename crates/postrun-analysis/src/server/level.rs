@@ -47,7 +47,7 @@ pub(crate) fn max(track: &Track, window: Option<Window>) -> Option<f64> {
 pub(crate) fn share_at_least(track: &Track, window: Option<Window>, limit: f64) -> Option<f64> {
     let spans = inside(track, window);
     let time = |keep: &dyn Fn(f64) -> bool| -> f64 {
-        spans.iter().filter(|s| keep(s.2)).map(|(a, b, _)| (b - a) as f64).sum()
+        spans.iter().filter(|s| keep(s.2)).map(|(a, b, _)| (b - a) as f64).fold(0.0, |sum, part| sum + part)
     };
     let all = time(&|_| true);
     (all > 0.0).then(|| time(&|v| v >= limit) / all)
