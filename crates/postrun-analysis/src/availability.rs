@@ -2,7 +2,8 @@
 
 use crate::metric::Metric;
 use crate::requests::Requests;
-use postrun_schema::{Dataset, IssueCode, Table};
+use crate::server::tracks::Tracks;
+use postrun_schema::{Dataset, IssueCode, Manifest, Table};
 use serde::Serialize;
 
 /// A metric that could not be computed.
@@ -16,7 +17,7 @@ pub struct Unavailable {
     pub needed: &'static str,
 }
 
-/// Which recording would supply a column of a table.
+/// Which recording would supply a column of a table, or a series of the samples.
 pub fn supplier(table: Table, column: &str) -> &'static str {
     match (table, column) {
         (Table::Chunks, _) | (Table::Requests, "chunks") => {
@@ -28,8 +29,16 @@ pub fn supplier(table: Table, column: &str) -> &'static str {
         (Table::Requests, "queue_ns" | "prefill_ns" | "decode_ns" | "inference_ns") => {
             "server-side request times (vLLM spans or 0.33 per-request metrics, SGLang request metrics)"
         }
+        (Table::Requests, "arrival_ns" | "server_first_token_ns") => "spans or request records of the server",
+        (Table::Requests, "preemptions" | "preempted_prefill_ns" | "preempted_decode_ns") => {
+            "the server's records of each request's preemptions (SGLang's request metrics, preemption events)"
+        }
         (Table::Requests, _) => "per-request records (vllm bench serve --save-detailed, SGLang --output-details)",
-        _ => "the server's log or metrics",
+        (Table::Samples, "gpu_memory_used_bytes") => "samples of the devices (nvidia-smi --query-gpu, DCGM)",
+        (Table::Samples, "running" | "waiting" | "kv_cache_usage") => {
+            "scrapes of the server's /metrics during the run, or its log"
+        }
+        _ => "scrapes of the server's /metrics before, during and after the run",
     }
 }
 
@@ -43,17 +52,39 @@ fn fact(table: Table, column: &str) -> &'static str {
         (Table::Requests, "sent_ns") => "send times",
         (Table::Requests, "scheduled_send_ns") => "scheduled send times",
         (Table::Requests, "queue_ns" | "prefill_ns" | "decode_ns" | "inference_ns") => "server-side request times",
+        (Table::Requests, "arrival_ns" | "server_first_token_ns") => "server-side request times",
+        (Table::Requests, "preemptions" | "preempted_prefill_ns" | "preempted_decode_ns") => "preemptions per request",
+        (Table::Samples, "gpu_memory_used_bytes") => "device memory",
+        (Table::Samples, _) => "levels and counters of the server",
         _ => "a column of the dataset",
     }
 }
 
+/// True where only files of the server's side were read.
+pub fn without_client(manifest: &Manifest) -> bool {
+    manifest.clocks.server.is_some() && manifest.sources.iter().all(|source| source.aligned.is_some())
+}
+
 /// Why `metric` has no value in this run (or in the window that was asked for).
-pub(crate) fn explain(metric: &Metric, dataset: &Dataset, requests: &Requests, windowed: bool) -> Unavailable {
+pub(crate) fn explain(
+    metric: &Metric,
+    dataset: &Dataset,
+    (requests, tracks): (&Requests, &Tracks),
+    windowed: bool,
+) -> Unavailable {
     let absent = metric.requires.iter().find(|(table, column)| match table {
         Table::Requests => !requests.present.contains(column),
+        Table::Samples => tracks.get(column).is_none(),
         other => dataset.rows(*other) == 0,
     });
+    let of_server = metric.requires.iter().any(|(table, _)| *table == Table::Samples);
     let (missing, needed) = match absent {
+        Some((table, column)) if of_server => {
+            (format!("{} not recorded", fact(*table, column)), supplier(*table, column))
+        }
+        _ if without_client(dataset.manifest()) => {
+            ("no file of a benchmark client was read".to_string(), "the client's result file beside the server's files")
+        }
         _ if requests.len() == 0 => {
             ("per-request records: the file holds the client's summary only".to_string(), supplier(Table::Requests, ""))
         }

@@ -31,7 +31,7 @@ mod timeline;
 mod topics;
 mod window;
 
-pub use availability::{Unavailable, supplier};
+pub use availability::{Unavailable, supplier, without_client};
 pub use bucket::{BucketEdges, BucketResult};
 pub use convention::{CONVENTIONS, Convention};
 pub use error::AnalysisError;

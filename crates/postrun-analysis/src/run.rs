@@ -179,7 +179,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         unavailable: Vec::new(),
         facts,
     };
-    run.unavailable = unavailable(&run, dataset, &requests);
+    run.unavailable = unavailable(&run, dataset, (&requests, &tracks));
     if window.is_none() {
         let span_s = requests.span().map(|s| s.seconds());
         let has_rows = requests.len() > 0;
@@ -298,15 +298,10 @@ fn over_time(
     Timeline { width_s, windows: windows.collect() }
 }
 
-fn unavailable(run: &RunAnalysis, dataset: &Dataset, requests: &Requests) -> Vec<Unavailable> {
+fn unavailable(run: &RunAnalysis, dataset: &Dataset, read: (&Requests, &Tracks)) -> Vec<Unavailable> {
     let missing = |m: &&&'static Metric| run.metric(m.id).is_none() && run.value(m.id).is_none();
     let optional = |m: &&&'static Metric| m.id != "goodput_requests_per_s" || !run.objectives.is_empty();
-    METRICS
-        .iter()
-        .filter(missing)
-        .filter(optional)
-        .map(|m| explain(m, dataset, requests, run.window.is_some()))
-        .collect()
+    METRICS.iter().filter(missing).filter(optional).map(|m| explain(m, dataset, read, run.window.is_some())).collect()
 }
 
 /// A figure of ours by metric and statistic, in the unit of its id.

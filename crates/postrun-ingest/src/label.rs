@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// File names that say nothing: the folder's name is the run's.
-const GENERIC_STEMS: &[&str] = &["result", "results", "output", "benchmark", "bench"];
+const GENERIC_STEMS: &[&str] =
+    &["result", "results", "output", "benchmark", "bench", "server", "metrics", "spans", "metrics_timeline", "log"];
 /// Folder names that say nothing either.
 const GENERIC_FOLDERS: &[&str] =
     &["", ".", "..", "/", "input", "output", "out", "artifacts", "result", "results", "reports"];
@@ -40,8 +41,13 @@ pub(crate) fn below(root: &Path, path: &Path) -> String {
 fn stem(path: &Path) -> String {
     let name = base_name(path);
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
-    let stem = [".json", ".jsonl", ".ndjson", ".txt"].iter().find_map(|ending| name.strip_suffix(ending));
-    stem.filter(|s| !s.is_empty()).unwrap_or(name).to_string()
+    let ending = |name: &str| {
+        let known = [".json", ".jsonl", ".ndjson", ".txt", ".log", ".prom", ".otlp", ".csv"];
+        known.iter().find_map(|ending| name.strip_suffix(ending)).filter(|s| !s.is_empty()).map(String::from)
+    };
+    // Two at most: `spans.otlp.jsonl`, `metrics.prom.txt`.
+    let stem = ending(name).unwrap_or_else(|| name.to_string());
+    ending(&stem).filter(|s| GENERIC_STEMS.contains(&s.as_str())).unwrap_or(stem)
 }
 
 /// Files of the same name in different folders are told apart by their folder.

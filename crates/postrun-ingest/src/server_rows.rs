@@ -5,7 +5,9 @@ use crate::merge::Located;
 use crate::recording::{Recording, ServerRequest};
 use crate::server_side::Weighed;
 use crate::sink::Collected;
-use postrun_schema::{EventKind, EventRow, ServerClock, ServerColumns, Status};
+use postrun_schema::{
+    EventKind, EventRow, IssueCode, Issues, SeriesKind, ServerClock, ServerColumns, Status, find_series,
+};
 use std::collections::{BTreeMap, HashMap};
 
 /// The requests a recording tells of: its records, completed by its events.
@@ -38,7 +40,18 @@ pub(crate) fn requests_of(recording: &Recording) -> Vec<ServerRequest> {
         }
     }
     add_preempted_times(recording, &position, &mut out);
+    out.iter_mut().for_each(complete);
     out
+}
+
+/// Phases that the server did not state follow from its points in time: queue = queued → first scheduled, prefill = first
+/// scheduled → first token, decode = first → last token, inference = first scheduled → last token.
+fn complete(r: &mut ServerRequest) {
+    let between = |from: Option<i64>, to: Option<i64>| to?.checked_sub(from?).filter(|ns| *ns >= 0);
+    r.queue_ns = r.queue_ns.or(between(r.queued_ns.or(r.arrival_ns), r.first_scheduled_ns));
+    r.prefill_ns = r.prefill_ns.or(between(r.first_scheduled_ns, r.first_token_ns));
+    r.decode_ns = r.decode_ns.or(between(r.first_token_ns, r.last_token_ns));
+    r.inference_ns = r.inference_ns.or(between(r.first_scheduled_ns, r.last_token_ns));
 }
 
 /// Time between each preemption and what brought the request back, before or after its first token.
@@ -139,12 +152,15 @@ pub(crate) fn write_series_and_events(
     run: &mut Collected,
     recordings: &mut [Located],
 ) -> Result<(), IngestError> {
-    let mut tables = run.run.server_tables();
+    let Collected { run, issues, .. } = run;
+    let mut tables = run.server_tables();
     for w in weighed {
         let origin_ns = origin(w, clock);
         let recording = &mut recordings[w.position].recording;
         let file = recording.file.clone();
+        let mut resets = Resets::default();
         recording.samples.drain(|at, series, labels, value| {
+            resets.see(issues, &file, (series, labels), value);
             Ok(tables.push_sample(place(at, origin_ns, clock), series, labels, value, &file)?)
         })?;
         let client_of = client_of(w);
@@ -161,6 +177,27 @@ pub(crate) fn write_series_and_events(
         }
     }
     Ok(tables.finish()?)
+}
+
+/// Watches the counters that postrun understands for falls.
+#[derive(Default)]
+struct Resets {
+    last: HashMap<(&'static str, Option<String>), f64>,
+}
+
+impl Resets {
+    fn see(&mut self, issues: &mut Issues, file: &str, (series, labels): (&str, Option<&str>), value: f64) {
+        let Some(known) = find_series(series).filter(|s| s.kind == SeriesKind::Counter) else { return };
+        if let Some(before) = self.last.insert((known.name, labels.map(String::from)), value)
+            && value < before
+        {
+            issues.add(
+                IssueCode::CounterReset,
+                || file.to_string(),
+                || format!("{series} fell from {before} to {value}"),
+            );
+        }
+    }
 }
 
 /// Keys of the client's requests by the server's id.

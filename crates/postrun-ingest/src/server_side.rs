@@ -19,6 +19,8 @@ const WALL_CLOCKS_NS: i64 = SECOND;
 /// What is known about the recordings that may belong to a run.
 pub(crate) struct Evidence {
     trace: ClientTrace,
+    /// Files of the server's side alone.
+    alone: bool,
     client_kind: ClockKind,
     client_origin_source_ns: Option<i64>,
     client_origin_unix_ns: Option<i64>,
@@ -46,6 +48,7 @@ impl Evidence {
         let client = &run.run.manifest.clocks.client;
         Ok(Evidence {
             trace: ClientTrace::read(&run.run)?,
+            alone: false,
             client_kind: client.kind,
             client_origin_source_ns: client.origin_source_ns,
             client_origin_unix_ns: client.origin_unix_ns,
@@ -58,6 +61,7 @@ impl Evidence {
     pub(crate) fn alone() -> Evidence {
         Evidence {
             trace: ClientTrace::none(),
+            alone: true,
             client_kind: ClockKind::None,
             client_origin_source_ns: None,
             client_origin_unix_ns: None,
@@ -164,6 +168,7 @@ impl Evidence {
 
     fn why_not(&self) -> String {
         let why = match self.client_kind {
+            _ if self.alone => "no file of a client to align with",
             ClockKind::None => "the client recorded no points in time",
             _ => "no request could be joined, and no curve of the server fits the client's well enough",
         };
@@ -227,7 +232,8 @@ pub(crate) fn write(
 ) -> Result<Vec<usize>, IngestError> {
     let clock = evidence.settle();
     let Some(clock) = clock else { return Ok(Vec::new()) };
-    if clock.offset_uncertainty_ns.is_none() {
+    let alone = evidence.alone;
+    if clock.offset_uncertainty_ns.is_none() && !alone {
         run.issues.add(IssueCode::ClockNotAligned, || run.label.clone(), || clock.how.clone());
     }
     let facts = server_rows::by_client_request(&evidence.weighed, &clock);
@@ -238,7 +244,9 @@ pub(crate) fn write(
     let mut used = Vec::new();
     for w in &evidence.weighed {
         let recording = &recordings[w.position].recording;
-        count_joins(w, recording, evidence.trace.requests.len(), &mut run.issues);
+        if !alone {
+            count_joins(w, recording, evidence.trace.requests.len(), &mut run.issues);
+        }
         run.issues.extend(recording.issues.clone());
         describe(recording, w.origin_ns.is_some(), run);
         used.push(w.position);

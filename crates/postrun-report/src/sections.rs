@@ -6,7 +6,9 @@ use crate::section::{Grid, Section};
 use crate::server_section;
 use crate::spark::spark;
 use crate::wording::{FEW_NOTE, cell, few_mark, metric_label};
-use postrun_analysis::{METRICS, Metric, MetricSummary, Percentile, RunAnalysis, RunValue, Summary, TimelineWindow};
+use postrun_analysis::{
+    METRICS, Metric, MetricSummary, Percentile, RunAnalysis, RunValue, Summary, TimelineWindow, without_client,
+};
 use postrun_schema::{Issue, IssueCode, Severity, Table, Unit};
 
 /// Room that a timeline needs beside its curves.
@@ -53,8 +55,17 @@ fn headline(a: &RunAnalysis) -> Section {
     if r.not_measured > 0 {
         requests.push_str(&format!("; {} more were warm-up, cool-down or probes", r.not_measured));
     }
-    s.lines.push(requests);
-    s.lines.push(load_line(a));
+    if without_client(m) {
+        let known = if r.total > 0 {
+            format!("{} requests, as the server recorded them", r.total)
+        } else {
+            "no records of requests".to_string()
+        };
+        s.lines.push(format!("{known}; no file of a benchmark client"));
+    } else {
+        s.lines.push(requests);
+        s.lines.push(load_line(a));
+    }
     let file = |f: &postrun_schema::SourceFile| format!("{} ({}, {})", f.name, bytes(f.bytes), f.format);
     s.lines.push(format!("from {}", m.sources.iter().map(file).collect::<Vec<_>>().join(", ")));
     s
@@ -252,6 +263,9 @@ fn buckets(a: &RunAnalysis) -> Option<Section> {
         ("e2e_ms", 95.0),
     ];
     let shown: Vec<(&str, f64)> = columns.into_iter().filter(|(id, _)| a.metric(id).is_some()).collect();
+    if shown.is_empty() {
+        return None;
+    }
     let mut grid = Grid::new(&["Prompt tokens", "n", "failed"]);
     for (id, p) in &shown {
         let name = if *id == "itl_ms" { "ITL" } else { metric_label(id) };
