@@ -12,5 +12,6 @@ mod readme;
 mod registry;
 mod regressions;
 mod report_schema;
+mod server_side;
 mod support;
 mod tidy;
