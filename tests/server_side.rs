@@ -34,8 +34,8 @@ fn client(sent: &[f64], prompts: &[u32], gap: f64) -> String {
     let gaps = format!("[{}]", vec![gap.to_string(); 19].join(","));
     let duration = sent[n - 1] - sent[0] + 0.1 + 19.0 * gap;
     format!(
-        r#"{{"backend":"vllm","burstiness":1.0,"request_rate":"inf","duration":{duration},"completed":{n},
-        "input_lens":[{}],"output_lens":[{}],"ttfts":[{}],"itls":[{}],"start_times":[{}],"errors":[{}]}}"#,
+        "{{\"backend\":\"vllm\",\"burstiness\":1.0,\"duration\":{duration},\"completed\":{n},\"input_lens\":[{}],\
+        \"output_lens\":[{}],\"ttfts\":[{}],\"itls\":[{}],\"start_times\":[{}],\"errors\":[{}]}}",
         list(&|i| prompts[i].to_string()),
         list(&|_| "20".to_string()),
         list(&|_| "0.1".to_string()),
@@ -60,7 +60,8 @@ fn scrapes(from: f64, to: f64, offset: f64, sent: &[f64], gap: f64, preemptions:
             running += i32::from(at >= s + offset && since < 19.0 * gap);
         }
         writeln!(out, "# scrape_time {at}").unwrap();
-        writeln!(out, "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{{engine=\"0\"}} {running}.0").unwrap();
+        writeln!(out, "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{{engine=\"0\"}} {running}.0")
+            .unwrap();
         writeln!(out, "vllm:num_preemptions_total{{engine=\"0\"}} {}", preemptions(at)).unwrap();
         writeln!(out, "vllm:generation_tokens_total{{engine=\"0\"}} {tokens}").unwrap();
         at += 1.0;
@@ -118,7 +119,15 @@ fn two_runs_against_one_server_get_their_own_part() {
     std::fs::write(dir.path().join("a.json"), client(&a, &prompts, 0.05)).unwrap();
     std::fs::write(dir.path().join("b.json"), client(&b, &prompts, 0.05)).unwrap();
     // Three preemptions in the first run, five in the second.
-    let preempted = |at: f64| if at < 5103.0 { 0.0 } else if at < 5164.0 { 3.0 } else { 8.0 };
+    let preempted = |at: f64| {
+        if at < 5103.0 {
+            0.0
+        } else if at < 5164.0 {
+            3.0
+        } else {
+            8.0
+        }
+    };
     let text = scrapes(5090.25, 5190.0, 5000.0, &all, 0.05, preempted);
     std::fs::write(dir.path().join("metrics.prom"), text).unwrap();
     let report = json(&[dir.path()], &[]);
@@ -184,7 +193,8 @@ fn run_table(inputs: &[&Path]) -> String {
 #[test]
 fn real_servers_and_their_counters() {
     let Some(shared) = shared() else { return };
-    let expected = [("kv-preempt", 41.0), ("kv-tight", 31.0), ("kv-room", 0.0), ("queue-bound", 0.0), ("healthy-c", 0.0)];
+    let expected =
+        [("kv-preempt", 41.0), ("kv-tight", 31.0), ("kv-room", 0.0), ("queue-bound", 0.0), ("healthy-c", 0.0)];
     for (name, preemptions) in expected {
         let report = report(&shared.join("recordings/vllm-server-cpu").join(name), &[]);
         let run = &report["runs"][0];

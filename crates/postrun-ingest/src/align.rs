@@ -120,7 +120,7 @@ pub(crate) fn from_tokens(trace: &ClientTrace, points: &[(i64, f64)]) -> Option<
     // Where a start that was seen and the end account for every token of the run, there is nothing to search.
     let mut exact: Vec<f64> = starts.iter().copied().filter(|start| (start + total - last).abs() < 0.5).collect();
     let at_rest = points.len() > 1 && points[points.len() - 2].1 == last;
-    exact.extend(Some(last - total).filter(|start| at_rest && *start == 0.0));
+    exact.extend(Some(last - total).filter(|start| at_rest && start.abs() < 0.5));
     starts.push(last - total);
     starts.sort_by(f64::total_cmp);
     starts.dedup();
