@@ -27,6 +27,9 @@ fn kv_tight(name: &str) -> std::path::PathBuf {
     fixture(&format!("server_side/kv_tight/input/{name}"))
 }
 
+/// Unix time of the client clock's zero in the made-up recordings.
+const ZERO_S: f64 = 1_700_000_000.0;
+
 /// A client's result of requests sent at `sent` seconds on its own clock, 20 tokens each at `gap` seconds.
 fn client(sent: &[f64], prompts: &[u32], gap: f64) -> String {
     let n = sent.len();
@@ -45,21 +48,22 @@ fn client(sent: &[f64], prompts: &[u32], gap: f64) -> String {
     )
 }
 
-/// Scrapes a second apart of a server that generates one token a `gap` for each of these requests.
-fn scrapes(from: f64, to: f64, offset: f64, sent: &[f64], gap: f64, preemptions: impl Fn(f64) -> f64) -> String {
+/// Scrapes a second apart, at seconds of the client's clock, of a server that generates one token a `gap` for each of
+/// these requests.
+fn scrapes(from: f64, to: f64, sent: &[f64], gap: f64, preemptions: impl Fn(f64) -> f64) -> String {
     let mut out = String::new();
     let mut at = from;
     while at <= to {
         let mut tokens = 7.0;
         let mut running = 0;
         for s in sent {
-            let since = at - (s + offset + 0.1);
+            let since = at - (s + 0.1);
             if since >= 0.0 {
                 tokens += ((since / gap).floor() + 1.0).min(20.0);
             }
-            running += i32::from(at >= s + offset && since < 19.0 * gap);
+            running += i32::from(at >= *s && since < 19.0 * gap);
         }
-        writeln!(out, "# scrape_time {at}").unwrap();
+        writeln!(out, "# scrape_time {}", at + ZERO_S).unwrap();
         writeln!(out, "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{{engine=\"0\"}} {running}.0")
             .unwrap();
         writeln!(out, "vllm:num_preemptions_total{{engine=\"0\"}} {}", preemptions(at)).unwrap();
@@ -128,7 +132,7 @@ fn two_runs_against_one_server_get_their_own_part() {
             8.0
         }
     };
-    let text = scrapes(5090.25, 5190.0, 5000.0, &all, 0.05, preempted);
+    let text = scrapes(90.25, 190.0, &all, 0.05, preempted);
     std::fs::write(dir.path().join("metrics.prom"), text).unwrap();
     let report = json(&[dir.path()], &[]);
     let runs = report["runs"].as_array().unwrap();
@@ -136,7 +140,7 @@ fn two_runs_against_one_server_get_their_own_part() {
     for (run, total) in runs.iter().zip([3.0, 5.0]) {
         assert_eq!(run["preemption"]["total"].as_f64(), Some(total), "{}: {}", run["label"], run["clock"]);
         let offset = run["clock"]["offset_ms"].as_f64().unwrap();
-        assert!((offset - 5_000_000.0).abs() < 50.0, "{offset}");
+        assert!((offset - ZERO_S * 1e3).abs() < 50.0, "{offset}");
     }
 }
 
@@ -146,7 +150,7 @@ fn a_restart_of_the_server_takes_nothing_away() {
     let sent = every(40, 0.25, 100.0);
     let result = dir.path().join("result.json");
     std::fs::write(&result, client(&sent, &[10; 40], 0.05)).unwrap();
-    let text = scrapes(5095.25, 5120.0, 5000.0, &sent, 0.05, |at| if at < 5104.0 { 9.0 } else { 2.0 });
+    let text = scrapes(95.25, 120.0, &sent, 0.05, |at| if at < 104.0 { 9.0 } else { 2.0 });
     let metrics = dir.path().join("metrics.prom");
     std::fs::write(&metrics, text).unwrap();
     let report = json(&[&result, &metrics], &[]);
@@ -162,7 +166,7 @@ fn another_runs_metrics_are_not_joined() {
     std::fs::write(&result, client(&every(40, 0.25, 100.0), &[10; 40], 0.05)).unwrap();
     // A server that did nothing while the client ran, whenever that was.
     let metrics = dir.path().join("metrics.prom");
-    std::fs::write(&metrics, scrapes(5000.25, 5060.0, 0.0, &[], 0.05, |_| 4.0)).unwrap();
+    std::fs::write(&metrics, scrapes(90.25, 160.0, &[], 0.05, |_| 4.0)).unwrap();
     let report = json(&[&result, &metrics], &[]);
     let run = &report["runs"][0];
     assert_eq!(run["clock"]["uncertainty_ms"], Value::Null);
