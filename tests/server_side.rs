@@ -124,9 +124,9 @@ fn two_runs_against_one_server_get_their_own_part() {
     std::fs::write(dir.path().join("b.json"), client(&b, &prompts, 0.05)).unwrap();
     // Three preemptions in the first run, five in the second.
     let preempted = |at: f64| {
-        if at < 5103.0 {
+        if at < 103.0 {
             0.0
-        } else if at < 5164.0 {
+        } else if at < 164.0 {
             3.0
         } else {
             8.0

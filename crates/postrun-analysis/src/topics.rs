@@ -17,5 +17,7 @@ pub static TOPICS: &[Topic] = &[
     Topic { id: "window", doc: Doc::from_source(include_str!("window.rs")) },
     Topic { id: "steady_state", doc: Doc::from_source(include_str!("steady.rs")) },
     Topic { id: "timeline", doc: Doc::from_source(include_str!("timeline.rs")) },
+    Topic { id: "clocks", doc: Doc::from_source(include_str!("server/clock.rs")) },
+    Topic { id: "kv_cache", doc: Doc::from_source(include_str!("server/kv_tokens.rs")) },
     Topic { id: "parity", doc: Doc::from_source(include_str!("parity.rs")) },
 ];

@@ -1,5 +1,6 @@
 //! The server's side of a run (or of a window) in figures.
 
+use super::clock::{self, ClockFacts};
 use super::kv_tokens::{self, KvTokens};
 use super::level;
 use super::tracks::{Track, Tracks};
@@ -11,19 +12,6 @@ use std::collections::BTreeMap;
 
 /// KV cache usage from here on is called full.
 pub const FULL_SHARE: f64 = 0.9;
-
-/// How the server's clock lies to the client's.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ClockFacts {
-    /// Server clock minus client clock in milliseconds; null: not aligned, or the client's clock has no reading.
-    pub offset_ms: Option<f64>,
-    /// Half-width of the interval around it.
-    pub uncertainty_ms: Option<f64>,
-    /// What the server's clock gains, in parts per million.
-    pub drift_ppm: Option<f64>,
-    /// How it was found, or why it was not.
-    pub how: String,
-}
 
 /// What preemption did to the run. Null: not known.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -110,7 +98,7 @@ impl Question<'_> {
         let kv_tokens = self.kv_tokens();
         let memory = track("gpu_memory_used_bytes");
         ServerFacts {
-            clock: clock(self.manifest),
+            clock: clock::of(self.manifest),
             preemption: self.preemption(window),
             kv_cache_usage: track("kv_cache_usage")
                 .and_then(|t| recorded_usage(t, window))
@@ -219,17 +207,6 @@ impl Question<'_> {
         let block = number(&self.manifest.server, "block_size").filter(|b| *b > 1.0 && *b < 1e5).unwrap_or(0.0);
         kv_tokens::rebuild(self.requests, &prefill, capacity, block, self.window)
     }
-}
-
-fn clock(manifest: &Manifest) -> Option<ClockFacts> {
-    let server = manifest.clocks.server.as_ref()?;
-    let ms = |ns: i64| ns as f64 / 1e6;
-    Some(ClockFacts {
-        offset_ms: server.offset_ns.map(ms),
-        uncertainty_ms: server.offset_uncertainty_ns.map(ms),
-        drift_ppm: server.drift_ppm,
-        how: server.how.clone(),
-    })
 }
 
 fn number(facts: &BTreeMap<String, String>, key: &str) -> Option<f64> {
