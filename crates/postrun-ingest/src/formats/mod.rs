@@ -1,5 +1,6 @@
 //! The registry of ingestors: one file each, one line here.
 
+mod prometheus_query_range;
 mod prometheus_text;
 mod sglang_bench;
 mod vllm_bench;
@@ -11,4 +12,5 @@ pub static INGESTORS: &[&Ingestor] = &[
     &vllm_bench::VLLM_BENCH,
     &sglang_bench::SGLANG_BENCH,
     &prometheus_text::PROMETHEUS_TEXT,
+    &prometheus_query_range::PROMETHEUS_QUERY_RANGE,
 ];
