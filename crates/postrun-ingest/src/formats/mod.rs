@@ -1,5 +1,6 @@
 //! The registry of ingestors: one file each, one line here.
 
+mod aiperf_server_metrics;
 mod prometheus_query_range;
 mod prometheus_text;
 mod sglang_bench;
@@ -13,4 +14,5 @@ pub static INGESTORS: &[&Ingestor] = &[
     &sglang_bench::SGLANG_BENCH,
     &prometheus_text::PROMETHEUS_TEXT,
     &prometheus_query_range::PROMETHEUS_QUERY_RANGE,
+    &aiperf_server_metrics::AIPERF_SERVER_METRICS,
 ];
