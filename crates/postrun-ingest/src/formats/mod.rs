@@ -1,5 +1,6 @@
 //! The registry of ingestors: one file each, one line here.
 
+mod aiperf_gpu_telemetry;
 mod aiperf_server_metrics;
 mod prometheus_query_range;
 mod prometheus_text;
@@ -15,4 +16,5 @@ pub static INGESTORS: &[&Ingestor] = &[
     &prometheus_text::PROMETHEUS_TEXT,
     &prometheus_query_range::PROMETHEUS_QUERY_RANGE,
     &aiperf_server_metrics::AIPERF_SERVER_METRICS,
+    &aiperf_gpu_telemetry::AIPERF_GPU_TELEMETRY,
 ];
