@@ -9,6 +9,7 @@ mod bench_rows;
 mod candidate;
 mod columns;
 mod detect;
+mod device_columns;
 mod error;
 mod exposition;
 mod folder;

@@ -2,6 +2,7 @@
 
 mod aiperf_gpu_telemetry;
 mod aiperf_server_metrics;
+mod nvidia_smi_csv;
 mod prometheus_query_range;
 mod prometheus_text;
 mod sglang_bench;
@@ -17,4 +18,5 @@ pub static INGESTORS: &[&Ingestor] = &[
     &prometheus_query_range::PROMETHEUS_QUERY_RANGE,
     &aiperf_server_metrics::AIPERF_SERVER_METRICS,
     &aiperf_gpu_telemetry::AIPERF_GPU_TELEMETRY,
+    &nvidia_smi_csv::NVIDIA_SMI_CSV,
 ];
