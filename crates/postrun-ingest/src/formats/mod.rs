@@ -2,6 +2,7 @@
 
 mod aiperf_gpu_telemetry;
 mod aiperf_server_metrics;
+mod gpu_dmon;
 mod nvidia_smi_csv;
 mod prometheus_query_range;
 mod prometheus_text;
@@ -19,4 +20,5 @@ pub static INGESTORS: &[&Ingestor] = &[
     &aiperf_server_metrics::AIPERF_SERVER_METRICS,
     &aiperf_gpu_telemetry::AIPERF_GPU_TELEMETRY,
     &nvidia_smi_csv::NVIDIA_SMI_CSV,
+    &gpu_dmon::GPU_DMON,
 ];
