@@ -1,5 +1,11 @@
 //! The registry of ingestors: one file each, one line here.
 
+mod aiperf_gpu_telemetry;
+mod aiperf_server_metrics;
+mod gpu_dmon;
+mod nvidia_smi_csv;
+mod prometheus_query_range;
+mod prometheus_text;
 mod sglang_bench;
 mod tgi_log;
 mod vllm_bench;
@@ -8,5 +14,15 @@ mod vllm_server_log;
 use crate::ingestor::Ingestor;
 
 /// All ingestors, in the order a listing shows them.
-pub static INGESTORS: &[&Ingestor] =
-    &[&vllm_bench::VLLM_BENCH, &sglang_bench::SGLANG_BENCH, &vllm_server_log::VLLM_SERVER_LOG, &tgi_log::TGI_LOG];
+pub static INGESTORS: &[&Ingestor] = &[
+    &vllm_bench::VLLM_BENCH,
+    &sglang_bench::SGLANG_BENCH,
+    &vllm_server_log::VLLM_SERVER_LOG,
+    &tgi_log::TGI_LOG,
+    &prometheus_text::PROMETHEUS_TEXT,
+    &prometheus_query_range::PROMETHEUS_QUERY_RANGE,
+    &aiperf_server_metrics::AIPERF_SERVER_METRICS,
+    &aiperf_gpu_telemetry::AIPERF_GPU_TELEMETRY,
+    &nvidia_smi_csv::NVIDIA_SMI_CSV,
+    &gpu_dmon::GPU_DMON,
+];
