@@ -35,6 +35,14 @@ impl InFlight {
         InFlight { steps }
     }
 
+    /// Requests in flight at an instant, those that start at it included.
+    pub(crate) fn level(&self, at_ns: i64) -> u64 {
+        match self.steps.partition_point(|(at, _)| *at <= at_ns) {
+            0 => 0,
+            n => self.steps[n - 1].1,
+        }
+    }
+
     pub(crate) fn peak(&self) -> Option<u64> {
         self.steps.iter().map(|(_, level)| *level).max()
     }

@@ -3,6 +3,7 @@
 use crate::availability::{Unavailable, explain};
 use crate::bucket::{BucketEdges, BucketResult};
 use crate::error::AnalysisError;
+use crate::evidence::{self, Evidence};
 use crate::facts::RunFacts;
 use crate::figure::{MetricSummary, RunValue};
 use crate::gaps::{self, ChunkFacts};
@@ -78,6 +79,8 @@ pub struct RunAnalysis {
     pub timeline: Option<Timeline>,
     /// Long pauses in streams, with what they look like; `None` without chunk times.
     pub stalls: Option<Stalls>,
+    /// What a diagnosis rests on beyond the metrics; of the whole run.
+    pub evidence: Evidence,
     /// Objectives asked for.
     pub objectives: Vec<Objective>,
     /// The client's own figures; empty when only a window was analysed.
@@ -174,6 +177,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         steady: found.map(|found| steady_state(found, &whole, manifest, chunks.as_ref())),
         timeline: axis.map(|axis| over_time(axis, &requests, &in_flight, chunks.as_ref(), &tracks)),
         stalls: None,
+        evidence: evidence::collect(&requests, &in_flight, manifest, &[]),
         objectives: options.objectives.clone(),
         reported: Vec::new(),
         unavailable: Vec::new(),

@@ -1,0 +1,89 @@
+//! Did latencies change for good at some moment? Pettitt's test on the requests in order of sending.
+
+use super::rank::median;
+use crate::requests::Requests;
+use serde::Serialize;
+
+const FEWEST: usize = 40;
+/// Longer series are thinned: every k-th request says as much.
+const MOST: usize = 4000;
+
+/// The most likely moment of a change.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChangePoint {
+    /// Metric id.
+    pub metric: &'static str,
+    /// Seconds after the first send.
+    pub at_s: f64,
+    /// Median before, in milliseconds.
+    pub before_ms: f64,
+    /// Median after.
+    pub after_ms: f64,
+    /// Requests before.
+    pub requests_before: u64,
+    /// Requests after.
+    pub requests_after: u64,
+    /// How likely chance alone would show a difference like this.
+    pub p_value: f64,
+    /// Share of the difference between the medians that lies between the quarters next to the change: near 1 for a step,
+    /// small for a slow drift.
+    pub abruptness: f64,
+}
+
+pub(crate) fn of(r: &Requests, metric: &'static str) -> Option<ChangePoint> {
+    let values = r.metric(metric)?;
+    let origin = r.first_send_ns()?;
+    let mut rows: Vec<(i64, f64)> = (0..r.len())
+        .filter(|i| r.counts(*i) && values[*i].is_finite())
+        .filter_map(|i| Some((r.sent_ns[i]?, values[i] / 1e6)))
+        .collect();
+    rows.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let step = rows.len().div_ceil(MOST).max(1);
+    let rows: Vec<(i64, f64)> = rows.into_iter().step_by(step).collect();
+    let n = rows.len();
+    if n < FEWEST {
+        return None;
+    }
+    let (k, at) = pettitt(&rows);
+    let nf = n as f64;
+    let side = |part: &[(i64, f64)]| median(&mut part.iter().map(|p| p.1).collect::<Vec<_>>());
+    let (before, after) = (side(&rows[..at])?, side(&rows[at..])?);
+    let near = (at.min(n - at) / 4).max(3);
+    let step_size = side(&rows[at..(at + near).min(n)])? - side(&rows[at.saturating_sub(near)..at])?;
+    Some(ChangePoint {
+        metric,
+        at_s: (rows[at].0 - origin) as f64 / 1e9,
+        before_ms: before,
+        after_ms: after,
+        requests_before: (at * step) as u64,
+        requests_after: ((n - at) * step) as u64,
+        p_value: (2.0 * (-6.0 * k * k / (nf.powi(3) + nf.powi(2))).exp()).min(1.0),
+        abruptness: if after != before { (step_size / (after - before)).clamp(0.0, 1.0) } else { 0.0 },
+    })
+}
+
+/// The largest rank statistic over all splits, and the split. In n log n: U(t) = 2 Σ ranks(first t) − t (n + 1).
+fn pettitt(rows: &[(i64, f64)]) -> (f64, usize) {
+    let n = rows.len();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|a, b| rows[*a].1.total_cmp(&rows[*b].1));
+    let mut ranks = vec![0.0; n];
+    let mut from = 0;
+    while from < n {
+        let mut to = from;
+        while to < n && rows[order[to]].1 == rows[order[from]].1 {
+            to += 1;
+        }
+        order[from..to].iter().for_each(|i| ranks[*i] = (from + 1 + to) as f64 / 2.0);
+        from = to;
+    }
+    let (mut best, mut split, mut sum) = (0.0f64, n / 2, 0.0);
+    for (t, rank) in ranks.iter().enumerate().take(n - 1) {
+        sum += rank;
+        let u = (2.0 * sum - (t + 1) as f64 * (n + 1) as f64).abs();
+        if u > best {
+            (best, split) = (u, t + 1);
+        }
+    }
+    (best, split)
+}
