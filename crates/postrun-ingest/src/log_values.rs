@@ -86,7 +86,7 @@ pub(crate) fn duration_ns(text: &str) -> Option<i64> {
 pub(crate) fn gib_as_bytes(number: &str) -> Option<String> {
     let value: f64 = number.parse().ok()?;
     let bytes = (value * (1u64 << 30) as f64).round();
-    (bytes >= 0.0 && bytes < 1e18).then(|| format!("{}", bytes as u64))
+    (0.0..1e18).contains(&bytes).then(|| format!("{}", bytes as u64))
 }
 
 #[cfg(test)]

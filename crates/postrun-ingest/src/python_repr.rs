@@ -51,7 +51,8 @@ impl<'a> Iterator for Pairs<'a> {
     }
 }
 
-/// A value as a plain text: strings without quotes, `true` and `false`, short lists joined by commas. `None` stays away.
+/// A value as a plain text: strings without quotes, `true` and `false`, flat lists joined by commas. Python's `None` is
+/// no value.
 pub(crate) fn plain(value: &str) -> Option<String> {
     let value = value.trim();
     match value {

@@ -3,6 +3,7 @@
 mod aiperf_gpu_telemetry;
 mod aiperf_server_metrics;
 mod gpu_dmon;
+mod llama_cpp_log;
 mod nvidia_smi_csv;
 mod prometheus_query_range;
 mod prometheus_text;
@@ -25,4 +26,5 @@ pub static INGESTORS: &[&Ingestor] = &[
     &aiperf_gpu_telemetry::AIPERF_GPU_TELEMETRY,
     &nvidia_smi_csv::NVIDIA_SMI_CSV,
     &gpu_dmon::GPU_DMON,
+    &llama_cpp_log::LLAMA_CPP_LOG,
 ];

@@ -1,26 +1,28 @@
 //! The log of Hugging Face TGI (text-generation-inference): one line a request with its times, and the settings.
 //!
 //! # Which files
-//! What `text-generation-launcher` wrote to its terminal, as text or as JSON (`--json-output`), with or without colours
-//! and the labels of container tools. Recognised by a stamped record of `text_generation_router` or
+//! What `text-generation-launcher` wrote to its terminal, as text or as JSON (`--json-output`), with or without
+//! colours and the labels of container tools. Recognised by a stamped record of `text_generation_router` or
 //! `text_generation_launcher`, or by a JSON record with the message `Success` and `time_per_token`.
 //!
 //! # Versions seen
-//! Spellings of 1.0 to 3.3 from sources and published excerpts; no whole log of a benchmark was at hand, so every field is
-//! taken as optional. The JSON form is read with its fields at the top or under `fields`, and with `span` or `spans`.
+//! Spellings of 1.0 to 3.3 from sources and published excerpts; no whole log of a benchmark was at hand, so every
+//! field is taken as optional. The JSON form is read with its fields at the top or under `fields`, and with `span` or
+//! `spans`.
 //!
 //! # How the figures are read
-//! - The record `Success` stands at the end of a request. Its `total_time` is validation, queue and inference together:
-//!   arrival is the stamp less `total_time`, and the other moments follow from there.
-//! - `queue_time` is the wait for the first batch, `inference_time` runs from there to the last token, prefill included.
-//! - Output tokens are `inference_time / time_per_token`, rounded: the server divides by their number to the nanosecond, so
-//!   that the quotient is their number.
+//! - The record `Success` stands at the end of a request. Its `total_time` is validation, queue and inference
+//!   together: arrival is the stamp less `total_time`, and the other moments follow from there.
+//! - `queue_time` is the wait for the first batch, `inference_time` runs from there to the last token, prefill
+//!   included.
+//! - Output tokens are `inference_time / time_per_token`, rounded: the server divides by their number to the
+//!   nanosecond, so that the quotient is their number.
 //! - Durations are written as Rust prints them (`1.5s`, `12.5ms`, `850µs`), with either code point of micro.
 //! - `kv_cache_capacity_tokens` is the number of cache blocks times their size, where the log tells both.
 //!
 //! # What is not recorded
-//! Request ids, prompt tokens, time to first token and between tokens, prefill apart from decode, finish reasons, cached
-//! tokens, queue length, cache usage. Failed requests leave a line with an error but no times.
+//! Request ids, prompt tokens, time to first token and between tokens, prefill apart from decode, finish reasons,
+//! cached tokens, queue length, cache usage. Failed requests leave a line with an error but no times.
 
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};

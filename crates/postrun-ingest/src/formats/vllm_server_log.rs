@@ -15,22 +15,24 @@
 //! - Stamps have neither year nor zone and are whole seconds: local time, compared with a client's clock only by an
 //!   offset that is found otherwise. Where every line begins with a full time stamp (`docker logs -t`, `kubectl logs
 //!   --timestamps`), that stamp is taken instead.
-//! - `running`, `waiting` and `kv_cache_usage` are the last state before the line, so the peak of a log is a lower bound
-//!   of the true peak. The token rates are means over the interval. Idle intervals are not printed: a gap means idle.
+//! - `running`, `waiting` and `kv_cache_usage` are the last state before the line, so the peak of a log is a lower
+//!   bound of the true peak. The token rates are means over the interval. Idle intervals are not printed: a gap means
+//!   idle.
 //! - `waiting` is `Waiting` (which includes the deferred ones) or `Pending`. `deferred` and `swapped` are series of
 //!   their own. Percent becomes a share of 1. A second usage figure in a line is the first engine's swap space on the
 //!   host, `cpu_kv_cache_usage`.
 //! - Engines of a data-parallel server are told apart by the label `engine`. A line over all engines has
 //!   `engine=aggregated`, and is taken only where the engines have no lines of their own: nothing counts twice.
 //! - `prefix_cache_hit_rate` is over the server's window of recent queries, not since its start.
-//! - The first engine warns of preemption 1, 51, 101 and so on: `preemptions_total` takes the number in the line, is 0 when
-//!   that engine starts, and may lag by up to 49. The present engine prints nothing: its `/metrics` has the counter.
-//! - A line per iteration gives `iteration_ms`, `batch_prompt_tokens` (tokens computed for prompts), `batch_requests`, the
-//!   parts, and usage where printed. Iterations of one second are set apart by the time each took. Dummy iterations are
-//!   passed over.
+//! - The first engine warns of preemption 1, 51, 101 and so on: `preemptions_total` takes the number in the line, is 0
+//!   when that engine starts, and may lag by up to 49. The present engine prints nothing: its `/metrics` has the
+//!   counter.
+//! - A line per iteration gives `iteration_ms`, `batch_prompt_tokens` (tokens computed for prompts), `batch_requests`,
+//!   the parts, and usage where printed. Iterations of one second are set apart by the time each took. Dummy
+//!   iterations are passed over.
 //! - A start is the first line of a starting server; `startup_s` is the time until it answers. Facts are those of the
-//!   first start in the file; capacities are those of one engine. `http_200` and its like count all answers, `http_post_200`
-//!   those to POST alone. Arguments that are secrets are not stored.
+//!   first start in the file; capacities are those of one engine. `http_200` and its like count all answers,
+//!   `http_post_200` those to POST alone. Arguments that are secrets are not stored.
 //!
 //! # What is not recorded
 //! First-token times, queue and prefill times; the year; preemptions with the present engine. Requests only where the
@@ -244,7 +246,7 @@ impl Log {
             if method == "POST" {
                 *self.answers.entry(format!("http_post_{status}")).or_default() += 1;
             }
-        } else if !is_own_line(text) {
+        } else if !is_own_line(text) && !line.text.contains('\r') {
             sink.issue(IssueCode::ForeignLines, || line.place(), || format!("{text:.60}"));
         }
     }

@@ -1,5 +1,6 @@
 //! Text and JSON, every unit, damage.
 
+#[cfg(test)]
 use super::TGI_LOG;
 use crate::ingestor::Sniff;
 use crate::recording::testing::{read, sniff};

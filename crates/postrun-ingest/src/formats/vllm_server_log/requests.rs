@@ -49,11 +49,11 @@ impl Requests {
             }
         } else if let Some(id) = ended_by_dot(message, "Aborted request ") {
             self.end(id, at_ns, EventKind::Failed, Some("aborted"), sink);
-        } else if let Some((id, why)) = message.strip_prefix("Request ").and_then(|r| r.split_once(" failed")) {
-            if !id.contains(' ') {
-                let why = why.trim_matches([' ', '.', '(', ')']);
-                self.end(id, at_ns, EventKind::Failed, Some(if why.is_empty() { "failed" } else { why }), sink);
-            }
+        } else if let Some((id, why)) = message.strip_prefix("Request ").and_then(|r| r.split_once(" failed"))
+            && !id.contains(' ')
+        {
+            let why = why.trim_matches([' ', '.', '(', ')']);
+            self.end(id, at_ns, EventKind::Failed, Some(if why.is_empty() { "failed" } else { why }), sink);
         }
     }
 

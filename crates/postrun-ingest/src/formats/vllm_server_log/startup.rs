@@ -127,25 +127,25 @@ fn setting(key: &str, value: &str, sink: &mut ServerSink) {
 }
 
 fn sizes(message: &str, sink: &mut ServerSink) {
-    if let Some((_, rest)) = message.split_once(" KV cache size: ") {
-        if let Some(tokens) = between(rest, "", " tokens") {
-            sink.fact("kv_cache_capacity_tokens", tokens);
-        }
+    if let Some((_, rest)) = message.split_once(" KV cache size: ")
+        && let Some(tokens) = between(rest, "", " tokens")
+    {
+        sink.fact("kv_cache_capacity_tokens", tokens);
     }
-    if let Some((_, rest)) = message.split_once("Maximum concurrency for ") {
-        if let Some(times) = between(rest, " tokens per request: ", "x") {
-            sink.fact("max_concurrency_of_longest", times);
-        }
+    if let Some((_, rest)) = message.split_once("Maximum concurrency for ")
+        && let Some(times) = between(rest, " tokens per request: ", "x")
+    {
+        sink.fact("max_concurrency_of_longest", times);
     }
-    if let Some(rest) = message.strip_prefix("# ") {
-        if let Some((device, count)) = rest.split_once(" blocks: ") {
-            // The number ends the message in some versions: whole, as the line is.
-            if let Some((count, _)) = number(count).filter(|_| !device.contains(' ')) {
-                sink.fact("num_gpu_blocks", count);
-            }
-            if let Some(cpu) = rest.split_once("# CPU blocks: ").and_then(|(_, n)| number(n)) {
-                sink.fact("num_cpu_blocks", cpu.0);
-            }
+    if let Some(rest) = message.strip_prefix("# ")
+        && let Some((device, count)) = rest.split_once(" blocks: ")
+    {
+        // The number ends the message in some versions: whole, as the line is.
+        if let Some((count, _)) = number(count).filter(|_| !device.contains(' ')) {
+            sink.fact("num_gpu_blocks", count);
+        }
+        if let Some(cpu) = rest.split_once("# CPU blocks: ").and_then(|(_, n)| number(n)) {
+            sink.fact("num_cpu_blocks", cpu.0);
         }
     }
     if let Some(rest) = message.strip_prefix("Overriding num_gpu_blocks=") {
@@ -157,10 +157,10 @@ fn sizes(message: &str, sink: &mut ServerSink) {
             sink.fact("num_gpu_blocks_override", count);
         }
     }
-    if let Some((_, count)) = message.split_once("cache_config_info with initialization after num_gpu_blocks is: ") {
-        if let Some((count, _)) = number(count) {
-            sink.fact("num_gpu_blocks", count);
-        }
+    if let Some((_, count)) = message.split_once("cache_config_info with initialization after num_gpu_blocks is: ")
+        && let Some((count, _)) = number(count)
+    {
+        sink.fact("num_gpu_blocks", count);
     }
     let bytes = [
         ("Available KV cache memory: ", "", "kv_cache_memory_bytes"),
@@ -173,10 +173,10 @@ fn sizes(message: &str, sink: &mut ServerSink) {
         let Some(rest) = message.strip_prefix(start) else { continue };
         let Some(value) = rest.find(then).and_then(|at| rest.get(at + then.len()..)).and_then(number) else { continue };
         // Old versions write GB for the same 2^30 bytes; the CPU worker writes its share of the memory it saw.
-        if [" GiB", " GB", "/"].iter().any(|unit| value.1.starts_with(unit)) {
-            if let Some(bytes) = gib_as_bytes(&value.0) {
-                sink.fact(fact, bytes);
-            }
+        if [" GiB", " GB", "/"].iter().any(|unit| value.1.starts_with(unit))
+            && let Some(bytes) = gib_as_bytes(&value.0)
+        {
+            sink.fact(fact, bytes);
         }
     }
 }

@@ -1,11 +1,13 @@
 //! What the lines of every version give, and what damaged ones do not.
 
+#[cfg(test)]
 use super::VLLM_SERVER_LOG;
 use crate::ingestor::Sniff;
 use crate::recording::testing::{Sample, read, read_file, samples, sniff};
 use crate::recording::{Recording, StampClock};
 use postrun_schema::{EventKind, IssueCode};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 use std::path::Path;
 
 const FIXTURE: &str = include_str!("../../../../../fixtures/vllm_server_log/waiting_and_restart/input/server.log");
@@ -83,11 +85,7 @@ fn first_engine() {
 
 #[test]
 fn engines_do_not_count_twice() {
-    let line = |who: &str, running: u32| {
-        format!(
-            "{who}: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: {running} reqs"
-        )
-    };
+    let line = |who: &str, running: u32| format!("{who}: Avg prompt throughput: 0.0 tokens/s, Running: {running} reqs");
     let running = |messages: &[&str]| -> Vec<(Option<String>, f64)> {
         log(&stamped(messages)).1.into_iter().filter(|s| s.1 == "running").map(|s| (s.2, s.3)).collect()
     };
@@ -244,7 +242,7 @@ fn real_logs() {
     let shared = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/recordings/vllm-server-cpu"));
     let path = shared.join("kv-tight/server.log");
     if !path.is_file() {
-        eprintln!("SKIPPED: {} is not here", path.display());
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {} is not here", path.display());
         return;
     }
     let dir = tempfile::tempdir().unwrap();
