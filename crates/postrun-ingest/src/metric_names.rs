@@ -71,7 +71,7 @@ static FAMILIES: &[Family] = &[
 static VLLM: &[Rule] = &[
     same("num_requests_running", "running"),
     same("num_requests_waiting", "waiting"),
-    same("num_requests_swapped", "waiting").marked("state", "swapped"),
+    same("num_requests_swapped", "swapped"),
     same("kv_cache_usage_perc", "kv_cache_usage"),
     same("gpu_cache_usage_perc", "kv_cache_usage"),
     same("gpu_prefix_cache_hit_rate", "prefix_cache_hit_rate"),

@@ -19,6 +19,8 @@ pub(crate) fn requests_of(recording: &Recording) -> Vec<ServerRequest> {
             position.entry(id.clone()).or_insert(i);
         }
     }
+    let events_count = recording.requests.iter().all(|r| r.preemptions.is_none())
+        && recording.samples.points("preemptions_total").is_empty();
     for event in &recording.events {
         let Some(id) = &event.request_id else { continue };
         let at = *position.entry(id.clone()).or_insert_with(|| {
@@ -32,7 +34,8 @@ pub(crate) fn requests_of(recording: &Recording) -> Vec<ServerRequest> {
             EventKind::Queued => first(&mut r.queued_ns),
             EventKind::Scheduled => first(&mut r.first_scheduled_ns),
             EventKind::FirstToken => first(&mut r.first_token_ns),
-            EventKind::Preempted if recording.requests.iter().all(|r| r.preemptions.is_none()) => {
+            // Beside a counter, events are the few that the server chose to print.
+            EventKind::Preempted if events_count => {
                 r.preemptions = Some(r.preemptions.unwrap_or(0).saturating_add(1));
             }
             EventKind::Failed => r.error = r.error.take().or_else(|| event.detail.clone()).or(Some("failed".into())),

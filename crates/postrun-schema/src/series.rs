@@ -45,7 +45,8 @@ const fn counter(name: &'static str, doc: &'static str) -> Series {
 /// Every canonical series.
 pub const SERIES: &[Series] = &[
     gauge("running", Across::Sum, "requests in the running batch"),
-    gauge("waiting", Across::Sum, "requests in the server's queue, swapped and deferred ones included"),
+    gauge("waiting", Across::Sum, "requests in the server's queue, deferred ones included"),
+    gauge("swapped", Across::Sum, "requests whose KV cache was moved to the host"),
     gauge("kv_cache_usage", Across::Mean, "share of the KV cache in use, 0 to 1"),
     gauge("kv_cache_used_tokens", Across::Sum, "tokens held in the KV cache"),
     gauge("kv_cache_capacity_tokens", Across::Sum, "tokens that fit the KV cache"),

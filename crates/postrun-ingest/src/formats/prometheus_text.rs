@@ -326,7 +326,7 @@ mod tests {
             DCGM_FI_DEV_POWER_USAGE{gpu=\"1\"} 9223372036854775794\nvllm:gpu_prefix_cache_hit_rate -1\n\
             sglang:cache_hit_rate NaN\nvllm:kv_cache_usage_perc 91.2\n");
         let got: Vec<String> = samples.iter().map(|s| format!("{} {}", s.1, s.3)).collect();
-        let expected = "kv_cache_capacity_tokens 900, kv_cache_usage 0.9, preemptions_total 3, waiting 2, waiting 1, \
+        let expected = "kv_cache_capacity_tokens 900, kv_cache_usage 0.9, preemptions_total 3, swapped 2, waiting 1, \
             waiting 6, running 8, waiting 9, gpu_memory_used_bytes 2097152, gpu_utilization 0.5";
         assert_eq!(got.join(", "), expected);
         assert_eq!(recording.facts.get("kv_cache_capacity_tokens").map(String::as_str), Some("900"));
