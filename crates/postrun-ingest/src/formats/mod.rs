@@ -2,6 +2,8 @@
 
 mod otlp_spans;
 mod sglang_bench;
+mod sglang_request_metrics;
+mod sglang_server_log;
 mod vllm_bench;
 
 use crate::ingestor::Ingestor;
@@ -11,4 +13,6 @@ pub static INGESTORS: &[&Ingestor] = &[
     &vllm_bench::VLLM_BENCH,
     &sglang_bench::SGLANG_BENCH,
     &otlp_spans::OTLP_SPANS,
+    &sglang_server_log::SGLANG_SERVER_LOG,
+    &sglang_request_metrics::SGLANG_REQUEST_METRICS,
 ];
