@@ -4,6 +4,7 @@ mod otlp_spans;
 mod sglang_bench;
 mod sglang_request_metrics;
 mod sglang_server_log;
+mod trtllm_iteration_stats;
 mod vllm_bench;
 
 use crate::ingestor::Ingestor;
@@ -15,4 +16,5 @@ pub static INGESTORS: &[&Ingestor] = &[
     &otlp_spans::OTLP_SPANS,
     &sglang_server_log::SGLANG_SERVER_LOG,
     &sglang_request_metrics::SGLANG_REQUEST_METRICS,
+    &trtllm_iteration_stats::TRTLLM_ITERATION_STATS,
 ];
