@@ -10,8 +10,8 @@ const DEEPEST: usize = 48;
 /// What a logger puts between the two ends of a value that it shortened.
 const SHORTENED: &str = " ... ";
 
-/// Reads the value at the start of `text`: the value and what follows it. A call gives its named arguments. `None`: there
-/// is no complete value.
+/// Reads the value at the start of `text`: the value and what follows it. A call gives its named arguments. `None`:
+/// there is no complete value.
 pub(crate) fn parse(text: &str) -> Option<(Tree, &str)> {
     let (value, rest) = value(text.trim_start(), 0)?;
     Some((value, rest))
@@ -154,7 +154,8 @@ mod tests {
     #[test]
     fn what_python_prints() {
         let text = r#"ServerArgs(model_path='/m/toy', tp=2, ids=[1, (2, 3)], f=nan, mode=<Mode.NULL: 0>, "#.to_string()
-            + r#"dtype=torch.bfloat16, say="it's", cut='ab' ... 'yz', none=None, inner=Foo(1, x=True), e={}), out={'a': 1}"#;
+            + r#"dtype=torch.bfloat16, say="it's", cut='ab' ... 'yz', none=None, inner=Foo(1, x=True), "#
+            + "e={}), out={'a': 1}";
         let (tree, rest) = parse(&text).unwrap();
         assert_eq!(rest, ", out={'a': 1}");
         assert_eq!((tree.get("model_path").text(), tree.get("tp").count()), (Some("/m/toy"), Some(2)));

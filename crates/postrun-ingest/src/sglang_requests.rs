@@ -1,4 +1,5 @@
-//! What SGLang says of a request when it is done: its `meta_info`, in native responses, exported records and request logs.
+//! What SGLang says of a request when it is done: its `meta_info`, in native responses, exported records and request
+//! logs.
 
 use crate::json::Tree;
 use crate::recording::{ServerRequest, ServerSink};

@@ -1,8 +1,8 @@
 //! Values of log lines that share a stamp, moved apart.
 //!
-//! A busy server writes many lines a second, and most logs cut their stamps to it. Left as they are, all but one of these
-//! values would stand at a moment that is taken already. So the lines of one writer and one stamp are spread evenly over
-//! the stamp's width, in their order; that is within what the stamp says.
+//! A busy server writes many lines a second, and most logs cut their stamps to it. Left as they are, all but one of
+//! these values would stand at a moment that is taken already. So the lines of one writer and one stamp are spread
+//! evenly over the stamp's width, in their order; that is within what the stamp says.
 
 use crate::error::IngestError;
 use crate::recording::ServerSink;

@@ -17,8 +17,8 @@
 //!   chat, text completion or content generation; else other spans with a token usage, agents and tools left out.
 //!   Where two spans of that level lie inside one another, the inner one counts.
 //! - The same trace and span id twice is one span (an exporter that retried).
-//! - Arrival is the start of the span. First token = arrival + `time_to_first_token`; last token = arrival + `e2e`, else
-//!   the end of the span. Queue, prefill, decode and inference are the `gen_ai.latency.*` attributes, in seconds.
+//! - Arrival is the start of the span. First token = arrival + `time_to_first_token`; last token = arrival + `e2e`,
+//!   else the end of the span. Queue, prefill, decode and inference are the `gen_ai.latency.*` attributes, in seconds.
 //! - SGLang counts its prefill and inference from the dispatch by its front end, so that both hold the wait in the
 //!   scheduler's queue. Prefill here means first scheduled to first token; these two are left empty for SGLang.
 //! - `gen_ai.latency.time_in_scheduler`, `time_in_model_forward` and `time_in_model_execute` of vLLM V0 are not read:
@@ -323,7 +323,8 @@ mod tests {
 
     #[test]
     fn damage() {
-        // Without the gateway's line: what its span is worth depends on the spans that follow. Three lines hold a retry.
+        // Without the gateway's line: what its span is worth depends on the spans that follow. Three lines hold a
+        // retry.
         let text = String::from_utf8(FIXTURE.to_vec()).unwrap();
         let mine = text.lines().filter(|line| !line.contains("toy-gateway")).take(3);
         let lines: String = mine.map(|line| format!("{line}\n")).collect();

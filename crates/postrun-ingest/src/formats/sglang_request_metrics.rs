@@ -1,23 +1,23 @@
 //! Finished requests as SGLang records them: exported metrics, or its request log in JSON.
 //!
 //! # Which files
-//! `sglang-request-metrics-*.log` of `--export-metrics-to-file` (one JSON object a line, `request_parameters` beside the
-//! figures), and request logs of `--log-requests --log-requests-format json` where the lines stand alone
+//! `sglang-request-metrics-*.log` of `--export-metrics-to-file` (one JSON object a line, `request_parameters` beside
+//! the figures), and request logs of `--log-requests --log-requests-format json` where the lines stand alone
 //! (`"event": "request.finished"`). In a server's log, the latter belong to `sglang_server_log`.
 //!
 //! # Versions seen
-//! Read from descriptions: 0.5.4 to 0.5.23. The keys of the time figures changed several times; each is used where it is
-//! there.
+//! Read from descriptions: 0.5.4 to 0.5.23. The keys of the time figures changed several times; each is used where it
+//! is there.
 //!
 //! # How the figures are read
 //! - Points in time are Unix time. Arrival is `request_received_ts`, else the end minus `e2e_latency`; first token =
 //!   arrival + `first_token_latency`; last token = `request_finished_ts` (older: `decode_finished_ts`), else arrival +
 //!   `e2e_latency`. All three are taken in the server's front end: network time is not in them, tokenizing is.
 //! - `queue_time` is the queue time. Newer versions add the waits after a retraction to it.
-//! - First scheduled is `forward_entry_time`, prefill from there to `prefill_finished_time`. Decode is `e2e_latency` minus
-//!   `first_token_latency`, the last minus the first token as the front end saw them.
-//! - `num_retractions` (older: `total_retractions`) is the number of preemptions. `finish_reason` is its type; an abort is
-//!   an error.
+//! - First scheduled is `forward_entry_time`, prefill from there to `prefill_finished_time`. Decode is `e2e_latency`
+//!   minus `first_token_latency`, the last minus the first token as the front end saw them.
+//! - `num_retractions` (older: `total_retractions`) is the number of preemptions. `finish_reason` is its type; an
+//!   abort is an error.
 //! - The server's own health checks are passed over. A request id that comes twice counts once.
 //!
 //! # What is not recorded
@@ -144,11 +144,20 @@ mod tests {
 
     #[test]
     fn a_request_log_in_json() {
-        let text = br#"{"timestamp": "2026-01-02T03:04:05", "event": "request.received", "rid": "a", "obj": {}}
-{"timestamp": "2026-01-02T03:04:06", "event": "request.finished", "rid": "a", "obj": {"sampling_params": {"max_new_tokens": 3}}, "out": {"meta_info": {"finish_reason": "stop", "prompt_tokens": 5, "completion_tokens": 3, "e2e_latency": 0.5}}}
-{"event": "request.finished", "rid": "HEALTH_CHECK_1", "out": {"meta_info": {"prompt_tokens": 1}}}
-{"event": "other", "rid": "a", "out": {}}
-"#;
+        let text = concat!(
+            r#"{"timestamp": "2026-01-02T03:04:05", "event": "request.received", "rid": "a", "obj": {}}"#,
+            "\n",
+            r#"{"timestamp": "2026-01-02T03:04:06", "event": "request.finished", "rid": "a", "#,
+            r#""obj": {"sampling_params": {"max_new_tokens": 3}}, "out": {"meta_info": {"finish_reason": "stop", "#,
+            r#""prompt_tokens": 5, "completion_tokens": 3, "e2e_latency": 0.5}}}"#,
+            "\n",
+            r#"{"event": "request.finished", "rid": "HEALTH_CHECK_1", "out": {"meta_info": {"prompt_tokens": 1}}}"#,
+            "\n",
+            r#"{"event": "other", "rid": "a", "out": {}}"#,
+            "\n",
+        );
+        let text = text.as_bytes();
+        assert_eq!(sniff(&SGLANG_REQUEST_METRICS, "x", br#"{"prompt_tokens": 1, "e2e_latency": 2}"#), Sniff::No);
         assert_eq!(sniff(&SGLANG_REQUEST_METRICS, "x.log", text), Sniff::Strong);
         let (recording, _dir) = read(&SGLANG_REQUEST_METRICS, "x.log", text).unwrap();
         let [request] = recording.requests.as_slice() else { panic!("{:?}", recording.requests) };

@@ -2,31 +2,33 @@
 //!
 //! # Which files
 //! Standard output and error of `sglang.launch_server` or `sglang serve`, also behind the prefix of Ray, a container
-//! runtime or a progress bar, coloured or not. Recognised by `server_args=ServerArgs(`, by batch lines, or by lines about
-//! requests. Request lines are written with `--log-requests` (text or JSON) and `--enable-request-time-stats-logging`.
+//! runtime or a progress bar, coloured or not. Recognised by `server_args=ServerArgs(`, by batch lines, or by lines
+//! about requests. Request lines are written with `--log-requests` (text or JSON) and
+//! `--enable-request-time-stats-logging`.
 //!
 //! # Versions seen
-//! A log of the 0.5.12 series. Read from descriptions and single lines: 0.4.6 to 0.5.23, `Prefill batch. ` with a period,
-//! with and without the number of the step, ranks `DP TP EP PP ATTN_CP`, stamps to the second or the millisecond.
+//! A log of the 0.5.12 series. Read from descriptions and single lines: 0.4.6 to 0.5.23, `Prefill batch. ` with a
+//! period, with and without the number of the step, ranks `DP TP EP PP ATTN_CP`, stamps to the second or the
+//! millisecond.
 //!
 //! # How the figures are read
 //! - Stamps are local time without a zone. Lines of one second are spread evenly over it, in their order, separately
 //!   for each writer. Where a line about a request gives Unix time too, the zone is inferred from it (fact
 //!   `utc_offset_s`).
-//! - `#queue-req` is waiting, `token usage` the share of the KV cache, `#token` its tokens, `#new-token` the prompt tokens
-//!   computed in the batch, `gen throughput` and `input throughput` the token rates. Running is `#running-req`, in
-//!   prefill lines plus `#new-seq`, which it does not hold yet. Where the model has several pools, the share is that of
-//!   the fullest. Everything else keeps its name: `#cached-token` is the series `cached_token`.
+//! - `#queue-req` is waiting, `token usage` the share of the KV cache, `#token` its tokens, `#new-token` the prompt
+//!   tokens computed in the batch, `gen throughput` and `input throughput` the token rates. Running is `#running-req`,
+//!   in prefill lines plus `#new-seq`, which it does not hold yet. Where the model has several pools, the share is
+//!   that of the fullest. Everything else keeps its name: `#cached-token` is the series `cached_token`.
 //! - A prefill line stands for one batch; a long prompt in several chunks gives several. A decode line comes every
-//!   `decode_log_interval` steps and its rate is taken over the time since the last one, pauses included; an idle server
-//!   prints nothing.
+//!   `decode_log_interval` steps and its rate is taken over the time since the last one, pauses included; an idle
+//!   server prints nothing.
 //! - Series carry the data-parallel rank as label `dp`, and the process where a prefix names it (`pid`). Where several
 //!   ranks report the same batches, the first to report counts.
-//! - Retraction is preemption: each line is one event, and `preemptions_total` adds up its requests, from 0 at the first
-//!   batch. `Testing retraction` is a debug mode and is passed over.
-//! - `queue_duration` is the queue time; `forward_duration`, from the first forward pass to the end, is the inference time
-//!   (the prefill of a prefill server, the decode of a decode server). The older `start_time` is a clock of its own and
-//!   is not read. Several lines about one request id are one request. What `meta_info` means stands under
+//! - Retraction is preemption: each line is one event, and `preemptions_total` adds up its requests, from 0 at the
+//!   first batch. `Testing retraction` is a debug mode and is passed over.
+//! - `queue_duration` is the queue time; `forward_duration`, from the first forward pass to the end, is the inference
+//!   time (the prefill of a prefill server, the decode of a decode server). The older `start_time` is a clock of its
+//!   own and is not read. Several lines about one request id are one request. What `meta_info` means stands under
 //!   `sglang_request_metrics`.
 //! - `max_total_num_tokens` is the capacity of the KV cache, of one data-parallel rank; `max_running_requests` becomes
 //!   `max_num_seqs`, `context_len` `max_model_len`, `page_size` `block_size`.
@@ -66,7 +68,12 @@ fn sniff(head: &Head) -> Sniff {
             || about(message).is_some()
             || matches!(setting(message), Some(Setting::Arguments(text)) if text.starts_with("ServerArgs("))
     };
-    if text.lines().any(ours) { Sniff::Strong } else { Sniff::No }
+    match text.lines().any(ours) {
+        // A page about such logs opens with a heading.
+        true if text.starts_with("# ") => Sniff::Weak,
+        true => Sniff::Strong,
+        false => Sniff::No,
+    }
 }
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -232,6 +239,10 @@ mod tests {
     #[test]
     fn the_fixture_reads_as_written() {
         assert_eq!(sniff(&SGLANG_SERVER_LOG, "server.log", FIXTURE), Sniff::Strong);
+        let page = b"# Notes\n[2026-01-02 03:04:05] Decode batch, #running-req: 1\n";
+        assert_eq!(sniff(&SGLANG_SERVER_LOG, "notes.md", page), Sniff::Weak);
+        let others = "INFO 01-02 03:04:05 [loggers.py:1] Running: 1 reqs\nTraceback (most recent call last):\n";
+        assert_eq!(sniff(&SGLANG_SERVER_LOG, "server.log", others.as_bytes()), Sniff::No);
         let (mut recording, _dir) = read(&SGLANG_SERVER_LOG, "server.log", FIXTURE).unwrap();
         let all = samples(&mut recording);
         // 2026-01-02 03:04:05: one prefill line, then two decode lines in second 6, two in second 7.

@@ -9,18 +9,18 @@
 //! Read from descriptions and single printed records of 1.0; keys that are not named here keep their own names.
 //!
 //! # How the figures are read
-//! - `timestamp` is local time without a zone, `07-25-2025 16:54:34.140189` (month first) or year first. A record without
-//!   one is left out.
-//! - Running is `numActiveRequests`, waiting `numQueuedRequests`, the step's duration `iterLatencyMS`, its prompt tokens
-//!   `numCtxTokens`, its requests `numScheduledRequests`. Share, tokens and capacity of the KV cache are blocks used, blocks
-//!   used and blocks in all, the last two times `tokensPerBlock`. Everything else is stored under its own name, the
-//!   path joined by dots.
+//! - `timestamp` is local time without a zone, `07-25-2025 16:54:34.140189` (month first) or year first. A record
+//!   without one is left out.
+//! - Running is `numActiveRequests`, waiting `numQueuedRequests`, the step's duration `iterLatencyMS`, its prompt
+//!   tokens `numCtxTokens`, its requests `numScheduledRequests`. Share, tokens and capacity of the KV cache are blocks
+//!   used, blocks used and blocks in all, the last two times `tokensPerBlock`. Everything else is stored under its own
+//!   name, the path joined by dots.
 //! - With attention data parallelism each rank writes a record of the same iteration (label `dp`); memory and durations
 //!   are taken from rank 0 alone, because they are the same thing seen several times.
-//! - `numPausedRequests` is a level, stored as it is. Only `requestStats` tells which request was paused: a request that
-//!   is paused and was not in the record before is one preemption, an event and one more in `preemptions_total`.
-//! - `max_num_seqs` is the batch size that the runtime uses (`maxBatchSizeRuntime`, else `maxBatchSizeStatic`), where it is
-//!   not 0.
+//! - `numPausedRequests` is a level, stored as it is. Only `requestStats` tells which request was paused: a request
+//!   that is paused and was not in the record before is one preemption, an event and one more in `preemptions_total`.
+//! - `max_num_seqs` is the batch size that the runtime uses (`maxBatchSizeRuntime`, else `maxBatchSizeStatic`), where
+//!   it is not 0.
 //! - The same iteration of the same rank twice is counted once; an iteration number that falls back is a restart.
 //!
 //! # What is not recorded
@@ -51,7 +51,12 @@ pub(super) static TRTLLM_ITERATION_STATS: Ingestor = Ingestor {
 
 fn sniff(head: &Head) -> Sniff {
     let printed = memchr::memmem::find(head.bytes, b"'iterLatencyMS': ").is_some() && head.keys.is_empty();
-    if printed || head.has_all(&["iterLatencyMS", "iter"]) { Sniff::Strong } else { Sniff::No }
+    match printed || head.has_all(&["iterLatencyMS", "iter"]) {
+        // A page about such records opens with a heading.
+        true if head.bytes.starts_with(b"# ") => Sniff::Weak,
+        true => Sniff::Strong,
+        false => Sniff::No,
+    }
 }
 
 const TEXT_BYTES: usize = 256;
@@ -299,6 +304,8 @@ mod tests {
     #[test]
     fn printed_dicts() {
         assert_eq!(sniff(&TRTLLM_ITERATION_STATS, "i.jsonl", PRINTED), Sniff::Strong);
+        assert_eq!(sniff(&TRTLLM_ITERATION_STATS, "notes.md", b"# Notes\n{'iterLatencyMS': 1}"), Sniff::Weak);
+        assert_eq!(sniff(&TRTLLM_ITERATION_STATS, "m.json", br#"[{"iter": 1, "duration": 2}]"#), Sniff::No);
         let (mut recording, _dir) = read(&TRTLLM_ITERATION_STATS, "i.jsonl", PRINTED).unwrap();
         let all = samples(&mut recording);
         let of = |series: &str| {

@@ -1,7 +1,7 @@
 //! Small values as trees, for records that are many and short: one is read whole, used and dropped.
 //!
-//! A number stays the text it was until somebody says what it is: a point in time of nineteen digits must not go through
-//! a float, and seconds become nanoseconds exactly.
+//! A number stays the text it was until somebody says what it is: a point in time of nineteen digits must not go
+//! through a float, and seconds become nanoseconds exactly.
 
 use super::number::{fast_seconds, number};
 use super::{JsonError, JsonReader, Result, shown};
