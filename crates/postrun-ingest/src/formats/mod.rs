@@ -5,10 +5,14 @@ mod aiperf_server_metrics;
 mod gpu_dmon;
 mod llama_cpp_log;
 mod nvidia_smi_csv;
+mod otlp_spans;
 mod prometheus_query_range;
 mod prometheus_text;
 mod sglang_bench;
+mod sglang_request_metrics;
+mod sglang_server_log;
 mod tgi_log;
+mod trtllm_iteration_stats;
 mod vllm_bench;
 mod vllm_server_log;
 
@@ -27,4 +31,8 @@ pub static INGESTORS: &[&Ingestor] = &[
     &nvidia_smi_csv::NVIDIA_SMI_CSV,
     &gpu_dmon::GPU_DMON,
     &llama_cpp_log::LLAMA_CPP_LOG,
+    &otlp_spans::OTLP_SPANS,
+    &sglang_server_log::SGLANG_SERVER_LOG,
+    &sglang_request_metrics::SGLANG_REQUEST_METRICS,
+    &trtllm_iteration_stats::TRTLLM_ITERATION_STATS,
 ];

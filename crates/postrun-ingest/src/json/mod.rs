@@ -7,9 +7,11 @@
 
 mod number;
 mod string;
+mod tree;
 
 pub(crate) use number::{Seconds, number};
 pub(crate) use string::shorten;
+pub(crate) use tree::Tree;
 
 use std::io::Read;
 
