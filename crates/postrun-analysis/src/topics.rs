@@ -17,5 +17,6 @@ pub static TOPICS: &[Topic] = &[
     Topic { id: "window", doc: Doc::from_source(include_str!("window.rs")) },
     Topic { id: "steady_state", doc: Doc::from_source(include_str!("steady.rs")) },
     Topic { id: "timeline", doc: Doc::from_source(include_str!("timeline.rs")) },
+    Topic { id: "stalls", doc: Doc::from_source(include_str!("stall/mod.rs")) },
     Topic { id: "parity", doc: Doc::from_source(include_str!("parity.rs")) },
 ];
