@@ -19,5 +19,6 @@ pub static TOPICS: &[Topic] = &[
     Topic { id: "timeline", doc: Doc::from_source(include_str!("timeline.rs")) },
     Topic { id: "clocks", doc: Doc::from_source(include_str!("server/clock.rs")) },
     Topic { id: "kv_cache", doc: Doc::from_source(include_str!("server/kv_tokens.rs")) },
+    Topic { id: "stalls", doc: Doc::from_source(include_str!("stall/mod.rs")) },
     Topic { id: "parity", doc: Doc::from_source(include_str!("parity.rs")) },
 ];

@@ -30,7 +30,7 @@ struct Device {
 #[derive(Serialize)]
 struct StallRow {
     request: u32,
-    at_s: f64,
+    at_s: Option<f64>,
     length_ms: f64,
     class: &'static str,
     confidence: f64,
@@ -61,7 +61,7 @@ pub(crate) fn keys(a: &RunAnalysis) -> ServerKeys<'_> {
 fn stall(s: &Stall) -> StallRow {
     StallRow {
         request: s.request,
-        at_s: s.at_ns as f64 / 1e9,
+        at_s: s.at_ns.map(|ns| ns as f64 / 1e9),
         length_ms: s.length_ns as f64 / 1e6,
         class: s.class.name(),
         confidence: s.confidence,
