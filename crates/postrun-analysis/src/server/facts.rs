@@ -20,6 +20,8 @@ pub struct Preemption {
     pub total: Option<f64>,
     /// Requests preempted at least once.
     pub requests_hit: Option<u64>,
+    /// Requests that were preempted at the least, where not all can be found.
+    pub requests_hit_at_least: Option<u64>,
     /// Seconds lost before first tokens, over all requests.
     pub prefill_s: Option<f64>,
     /// Seconds lost after first tokens, over all requests.
@@ -141,6 +143,7 @@ impl Question<'_> {
                 true => Some(by_request.iter().filter(|n| **n > 0.0).count() as u64),
                 false => none.then_some(0),
             },
+            requests_hit_at_least: None,
             prefill_s: seconds("preempted_prefill_ms").or(zero),
             decode_s: seconds("preempted_decode_ms").or(zero),
             source: source.to_string(),

@@ -107,6 +107,10 @@ pub struct Stalls {
     pub total: u64,
     /// Those judged, by class, in the order of [`StallClass::ALL`].
     pub by_class: [u64; 4],
+    /// Of these, with a confidence of 0.7 or more.
+    pub sure_by_class: [u64; 4],
+    /// Their time in nanoseconds, by class.
+    pub ns_by_class: [i64; 4],
     /// The longest, longest first, at most 1,000.
     pub longest: Vec<Stall>,
 }
@@ -114,9 +118,23 @@ pub struct Stalls {
 impl Stalls {
     /// How many were judged to be of a class.
     pub fn count(&self, class: StallClass) -> u64 {
-        let at = StallClass::ALL.iter().position(|c| *c == class);
-        at.and_then(|at| self.by_class.get(at)).copied().unwrap_or(0)
+        of_class(&self.by_class, class)
     }
+
+    /// How many were judged to be of a class with a confidence of 0.7 or more.
+    pub fn sure(&self, class: StallClass) -> u64 {
+        of_class(&self.sure_by_class, class)
+    }
+
+    /// Nanoseconds in pauses of a class, over all requests.
+    pub fn total_ns(&self, class: StallClass) -> i64 {
+        of_class(&self.ns_by_class, class)
+    }
+}
+
+fn of_class<T: Copy + Default>(list: &[T; 4], class: StallClass) -> T {
+    let at = StallClass::ALL.iter().position(|c| *c == class);
+    at.and_then(|at| list.get(at)).copied().unwrap_or_default()
 }
 
 /// What the client's times say of long pauses and of requests that others overtook.

@@ -13,6 +13,9 @@ use crate::server::tracks::Track;
 use crate::window::Window;
 use std::cmp::Reverse;
 
+/// From here on a judgement can be relied upon.
+const SURE: f64 = 0.7;
+
 /// Pass one and two over the chunks, request by request, then the judgement.
 pub(crate) struct StallScan<'a> {
     requests: &'a Requests,
@@ -155,8 +158,12 @@ fn preempted(judged: &[Pause]) -> Vec<(u32, i64)> {
 
 fn listed(judged: &[Pause], total: u64, timed: bool) -> Stalls {
     let mut stalls = Stalls { total, ..Stalls::default() };
-    for (class, count) in StallClass::ALL.iter().zip(&mut stalls.by_class) {
-        *count = judged.iter().filter(|p| p.verdict.is_some_and(|v| v.class == *class)).count() as u64;
+    for pause in judged {
+        let Some(verdict) = pause.verdict else { continue };
+        let Some(at) = StallClass::ALL.iter().position(|c| *c == verdict.class) else { continue };
+        stalls.by_class[at] += 1;
+        stalls.sure_by_class[at] += u64::from(verdict.confidence >= SURE);
+        stalls.ns_by_class[at] = stalls.ns_by_class[at].saturating_add(pause.gap.length_ns());
     }
     let mut pauses: Vec<(Reverse<i64>, &Pause)> = judged.iter().map(|p| (Reverse(p.gap.length_ns()), p)).collect();
     let order = |(length, p): &(Reverse<i64>, &Pause)| (*length, p.gap.from_ns, p.gap.request);

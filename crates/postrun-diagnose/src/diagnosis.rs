@@ -1,0 +1,88 @@
+//! All rules over one run: findings ranked by cause, what is clear, what could not be judged.
+
+use crate::finding::{Evidence, Finding, Verdict};
+use crate::rule_set::RuleSet;
+use crate::rules::RULES;
+use crate::view::RunView;
+use postrun_analysis::RunAnalysis;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// A rule that found nothing wrong.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cleared {
+    /// Rule id.
+    pub rule: String,
+    /// The figures that say so.
+    pub evidence: Vec<Evidence>,
+}
+
+/// A rule that could not judge.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NotChecked {
+    /// Rule id.
+    pub rule: String,
+    /// What is missing.
+    pub missing: Vec<String>,
+}
+
+/// What is wrong with a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Diagnosis {
+    /// The primary cause first, symptoms after what causes them.
+    pub findings: Vec<Finding>,
+    /// In the order of the rules.
+    pub cleared: Vec<Cleared>,
+    /// In the order of the rules.
+    pub not_checked: Vec<NotChecked>,
+}
+
+/// Runs every rule on `run`.
+pub fn diagnose(run: &RunAnalysis, set: &RuleSet) -> Diagnosis {
+    let mut out = Diagnosis::default();
+    for rule in RULES {
+        let view = RunView { run, thresholds: &set.thresholds, rule };
+        match (rule.check)(&view) {
+            Verdict::Found(mut finding) => {
+                finding.rule = rule.id.to_string();
+                out.findings.push(*finding);
+            }
+            Verdict::Clear(evidence) => out.cleared.push(Cleared { rule: rule.id.to_string(), evidence }),
+            Verdict::NotChecked(missing) => out.not_checked.push(NotChecked { rule: rule.id.to_string(), missing }),
+        }
+    }
+    for rule in &set.user_rules {
+        match rule.check(run) {
+            Verdict::Found(finding) => out.findings.push(*finding),
+            Verdict::Clear(evidence) => out.cleared.push(Cleared { rule: rule.id.clone(), evidence }),
+            Verdict::NotChecked(missing) => out.not_checked.push(NotChecked { rule: rule.id.clone(), missing }),
+        }
+    }
+    rank(&mut out.findings);
+    out
+}
+
+/// Links symptoms to the causes that were found too, and puts causes first: by severity, then by how much they explain.
+fn rank(findings: &mut Vec<Finding>) {
+    let found: BTreeSet<String> = findings.iter().map(|f| f.rule.clone()).collect();
+    for finding in findings.iter_mut() {
+        let causes = RULES.iter().find(|r| r.id == finding.rule).map_or(&[][..], |r| r.explained_by);
+        finding.caused_by = causes.iter().filter(|c| found.contains(**c)).map(|c| c.to_string()).collect();
+    }
+    let mut order: Vec<Finding> = Vec::with_capacity(findings.len());
+    let mut rest = std::mem::take(findings);
+    // Stable and total: severity, weight times confidence, then the registry's order.
+    let place = |f: &Finding| RULES.iter().position(|r| r.id == f.rule).unwrap_or(RULES.len());
+    rest.sort_by(|a, b| {
+        let strength = |f: &Finding| f.weight * f.confidence;
+        (b.severity.cmp(&a.severity)).then(strength(b).total_cmp(&strength(a))).then(place(a).cmp(&place(b)))
+    });
+    while !rest.is_empty() {
+        let placed: BTreeSet<&str> = order.iter().map(|f| f.rule.as_str()).collect();
+        let ready = |f: &Finding| f.caused_by.iter().all(|c| placed.contains(c.as_str()));
+        // Causes in a circle cannot wait for each other.
+        let next = rest.iter().position(ready).unwrap_or(0);
+        order.push(rest.remove(next));
+    }
+    *findings = order;
+}

@@ -1,0 +1,24 @@
+//! Rules: from an analysis to findings with evidence and measures.
+//!
+//! Entry point: [`diagnose`]. A rule is a file under `rules/` and a line in its registry; it contains no query: what it
+//! needs is a figure of [`postrun_analysis::RunAnalysis`], so that every piece of evidence stands in the report too.
+
+mod diagnosis;
+mod finding;
+mod measure;
+mod rule;
+mod rule_set;
+mod rules;
+mod thresholds;
+mod user_rule;
+mod view;
+
+pub use diagnosis::{Cleared, Diagnosis, NotChecked, diagnose};
+pub use finding::{Effect, Evidence, Finding, Reference, Severity, Verdict};
+pub use measure::{Advice, Measure, Server};
+pub use rule::Rule;
+pub use rule_set::RuleSet;
+pub use rules::{RULES, find_rule};
+pub use thresholds::{Threshold, Thresholds};
+pub use user_rule::UserRule;
+pub use view::RunView;

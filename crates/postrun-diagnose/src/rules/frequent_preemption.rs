@@ -1,0 +1,141 @@
+//! Preemption is frequent: running requests are taken off the batch because the KV cache has no room.
+//!
+//! # What it finds
+//! Requests that were preempted, and the time that it cost.
+//!
+//! # Why it happens
+//! Too little KV cache for the requests that run at once: too many of them, contexts too long, or short and long ones mixed. A
+//! preempted request waits and computes its prompt and answer so far again. Before the first token that lengthens TTFT and
+//! prefill; after it, one gap of ITL, decode and e2e.
+//!
+//! # How it is decided
+//! By the server's counter or its records of requests where there are any: preemptions per request against a threshold. Without
+//! them, by pauses in the client's streams that look like preemption (`explain stalls`), of which only the sure ones count.
+//! Clear where the counter did not move.
+//!
+//! # What to try
+//! More KV cache, fewer requests at once, a smaller KV type, shorter contexts, better prefix reuse, length classes apart, more
+//! replicas.
+//!
+//! # When it is wrong
+//! A counter counts every client of the server. Pauses alone miss preemption before the first token.
+
+use crate::finding::{Effect, Evidence, Finding, Severity, Verdict};
+use crate::measure::Measure;
+use crate::rule::Rule;
+use crate::thresholds::Threshold;
+use crate::view::{RunView, percent_text, time_text};
+use postrun_analysis::StallClass;
+use postrun_schema::Doc;
+
+pub(super) static FREQUENT_PREEMPTION: Rule = Rule {
+    id: "frequent_preemption",
+    title: "Preemption is frequent",
+    doc: Doc::from_source(include_str!("frequent_preemption.rs")),
+    thresholds: &[
+        Threshold {
+            key: "per_request",
+            default: 0.05,
+            unit: "preemptions per request",
+            why: "one request in twenty is where P95 begins to show it",
+        },
+        Threshold {
+            key: "critical_per_request",
+            default: 0.25,
+            unit: "preemptions per request",
+            why: "every fourth request loses its place: the server runs beyond its memory",
+        },
+        Threshold {
+            key: "pauses_per_request",
+            default: 0.02,
+            unit: "pauses per request",
+            why: "pauses alone are surer in number than one by one",
+        },
+    ],
+    explained_by: &[],
+    check,
+};
+
+fn check(v: &RunView<'_>) -> Verdict {
+    match v.run.facts.server.preemption.as_ref().and_then(|p| Some((p, p.total?))) {
+        Some((_, 0.0)) => {
+            Verdict::Clear(vec![Evidence::new("preemption.total", "value", 0.0, "preemptions").of(v.run.requests.ok)])
+        }
+        Some((p, total)) => by_count(v, total, p.requests_hit.or(p.requests_hit_at_least), p.decode_s),
+        None => by_pauses(v),
+    }
+}
+
+fn by_count(v: &RunView<'_>, total: f64, hit: Option<u64>, decode_s: Option<f64>) -> Verdict {
+    let per_request = total / v.ok().max(1.0);
+    let limit = v.limit("per_request");
+    let count = Evidence::new("preemption.total", "value", total, "preemptions").of(v.run.requests.ok);
+    let rate = Evidence::new("preemption.per_request", "value", per_request, "per request").against(limit, "threshold");
+    if per_request < limit {
+        return Verdict::Clear(vec![count, rate]);
+    }
+    let severity = if per_request >= v.limit("critical_per_request") { Severity::Critical } else { Severity::Warning };
+    let weight = 0.3 + per_request.min(1.0) * 0.6;
+    let mut finding = finding(v, severity, format!("{total:.0} preemptions in a run of {:.0} requests", v.ok()), count)
+        .and(rate)
+        .and_if(hit.map(|n| Evidence::new("preemption.requests_hit", "value", n as f64, "requests")));
+    if let Some((lost, all)) = decode_s.filter(|s| *s > 0.0).zip(v.e2e_s()) {
+        let share = lost / all.max(1e-9);
+        let text = format!(
+            "preempted requests paused for {} in all, {} of the time of all requests",
+            time_text(lost * 1e3),
+            percent_text(share)
+        );
+        finding = finding.with_effect(Effect { metric: "e2e_ms", amount: lost, unit: "s", share: Some(share), text });
+    }
+    finding.weighing(weight).into()
+}
+
+/// Without a counter: pauses that look like preemption, the sure ones.
+fn by_pauses(v: &RunView<'_>) -> Verdict {
+    let missing =
+        || Verdict::NotChecked(vec!["the server's preemption counter, or chunk times with send times".to_string()]);
+    let Some(stalls) = v.run.stalls.as_ref().filter(|_| v.run.facts.peak_concurrency.is_some()) else {
+        return missing();
+    };
+    let (seconds, all) = v.pauses(StallClass::Preemption).unwrap_or_default();
+    let (sure, limit) = (stalls.sure(StallClass::Preemption), v.limit("pauses_per_request"));
+    let per_request = sure as f64 / v.ok().max(1.0);
+    let evidence = Evidence::new("stalls.preemption", "count", all as f64, "pauses").of(stalls.total);
+    if sure < 3 || per_request < limit {
+        // Preemption before the first token leaves no pause in a stream.
+        return match v.run.facts.server.kv_cache_usage.as_ref().and_then(|kv| kv.max) {
+            Some(max) if max < 0.9 => {
+                Verdict::Clear(vec![evidence, Evidence::new("kv_cache_usage", "max", max, "share")])
+            }
+            _ if all == 0 => Verdict::Clear(vec![evidence]),
+            _ => missing(),
+        };
+    }
+    let share = v.e2e_s().map(|all| seconds / all.max(1e-9));
+    let text = format!("these pauses add up to {}", time_text(seconds * 1e3));
+    let summary = format!("{sure} pauses of streams look like preemption in a run of {:.0} requests", v.ok());
+    let rate = Evidence::new("stalls.preemption", "sure ones per request", per_request, "per request");
+    finding(v, Severity::Warning, summary, evidence)
+        .and(rate.against(limit, "threshold"))
+        .sure(0.75)
+        .with_effect(Effect { metric: "e2e_ms", amount: seconds, unit: "s", share, text })
+        .weighing(0.3 + per_request.min(1.0) * 0.6)
+        .into()
+}
+
+fn finding(v: &RunView<'_>, severity: Severity, what: String, first: Evidence) -> Finding {
+    let kv = v.run.facts.server.kv_cache_usage.as_ref();
+    let full = kv.and_then(|kv| kv.max).is_some_and(|max| max >= 0.9);
+    let because = if full { "the KV cache is full" } else { "the server runs more requests than it can hold" };
+    Finding::new(severity, format!("{what}: {because}"), first, v.advise(Measure::MoreKvCache))
+        .and_if(kv.and_then(|kv| Some(Evidence::new("kv_cache_usage", "share_over_90", kv.share_over_90?, "share"))))
+        .try_also(v.advise_all([
+            Measure::LowerConcurrency,
+            Measure::SmallerKvDtype,
+            Measure::ShorterContext,
+            Measure::PrefixCaching,
+            Measure::BucketByLength,
+            Measure::ScaleOut,
+        ]))
+}

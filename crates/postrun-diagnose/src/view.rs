@@ -1,0 +1,93 @@
+//! What a rule sees of a run: figures by name, thresholds, the server, and words for amounts.
+
+use crate::finding::Evidence;
+use crate::measure::{Advice, Measure, Server};
+use crate::rule::Rule;
+use crate::thresholds::Thresholds;
+use postrun_analysis::{RunAnalysis, StallClass};
+
+/// A run as one rule sees it.
+pub struct RunView<'a> {
+    /// The run.
+    pub run: &'a RunAnalysis,
+    pub(crate) thresholds: &'a Thresholds,
+    pub(crate) rule: &'a Rule,
+}
+
+impl RunView<'_> {
+    /// A threshold of this rule by its key; NaN for a key that the rule does not have, so that nothing compares.
+    pub fn limit(&self, key: &str) -> f64 {
+        let found = self.rule.thresholds.iter().find(|t| t.key == key);
+        found.map_or(f64::NAN, |t| self.thresholds.get(self.rule.id, t))
+    }
+
+    /// A statistic of a distribution, times in milliseconds.
+    pub fn stat(&self, metric: &str, stat: &str) -> Option<f64> {
+        let scale = if metric.ends_with("_ms") { 1e-6 } else { 1.0 };
+        self.run.metric(metric)?.stat(stat).map(|v| v * scale)
+    }
+
+    /// Number of values of a distribution.
+    pub fn count(&self, metric: &str) -> u64 {
+        self.run.metric(metric).map_or(0, |s| s.count)
+    }
+
+    /// A statistic as evidence.
+    pub fn evidence(&self, metric: &str, stat: &'static str) -> Option<Evidence> {
+        let unit = if metric.ends_with("_ms") { "ms" } else { "" };
+        Some(Evidence::new(metric, stat, self.stat(metric, stat)?, unit).of(self.count(metric)))
+    }
+
+    /// Requests answered.
+    pub fn ok(&self) -> f64 {
+        self.run.requests.ok as f64
+    }
+
+    /// A measure in the words of the server at hand.
+    pub fn advise(&self, measure: Measure) -> Advice {
+        let m = &self.run.manifest;
+        measure.on(Server::named(m.server.get("name").map(String::as_str), &m.tool.name))
+    }
+
+    /// Several measures.
+    pub fn advise_all<const N: usize>(&self, measures: [Measure; N]) -> [Advice; N] {
+        measures.map(|m| self.advise(m))
+    }
+
+    /// Seconds in pauses of a class, over all requests, and how many there were; `None` without chunk times.
+    pub fn pauses(&self, class: StallClass) -> Option<(f64, u64)> {
+        let stalls = self.run.stalls.as_ref()?;
+        Some((stalls.total_ns(class) as f64 / 1e9, stalls.count(class)))
+    }
+
+    /// Seconds that requests spent between first and last token, over all requests.
+    pub fn decode_s(&self) -> Option<f64> {
+        let (e2e, ttft) = (self.stat("e2e_ms", "mean")?, self.stat("ttft_ms", "mean")?);
+        Some((e2e - ttft).max(0.0) * self.count("e2e_ms") as f64 / 1e3)
+    }
+
+    /// Seconds from send to last token, over all requests.
+    pub fn e2e_s(&self) -> Option<f64> {
+        Some(self.stat("e2e_ms", "mean")? * self.count("e2e_ms") as f64 / 1e3)
+    }
+}
+
+/// `4.1 s`, `830 ms`.
+pub fn time_text(ms: f64) -> String {
+    match ms.abs() {
+        v if v >= 10_000.0 => format!("{:.0} s", ms / 1e3),
+        v if v >= 1_000.0 => format!("{:.1} s", ms / 1e3),
+        v if v >= 10.0 => format!("{ms:.0} ms"),
+        _ => format!("{ms:.1} ms"),
+    }
+}
+
+/// `83 %`.
+pub fn percent_text(share: f64) -> String {
+    if share > 0.0 && share < 0.005 { "<1 %".to_string() } else { format!("{:.0} %", share * 100.0) }
+}
+
+/// `9×`, `2.4×`.
+pub fn times_text(ratio: f64) -> String {
+    if ratio >= 9.5 { format!("{ratio:.0}×") } else { format!("{ratio:.1}×") }
+}
