@@ -25,6 +25,7 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
         replace: args.force,
         strict: args.strict,
         progress: Some(progress.counter()),
+        ..Options::default()
     };
     let outcome = ingest(&inputs, &target, &options)?;
     drop(progress);
