@@ -49,8 +49,13 @@ impl RequestChunks<'_> {
         while let Some(at) = self.at_ns.get(from) {
             let slot = (at - origin) / width;
             let next = origin + (slot + 1) * width;
-            let rest = &self.at_ns[from..];
-            let to = from + rest.iter().position(|at| *at >= next).unwrap_or(rest.len());
+            // In steps that double: slots hold few chunks or many.
+            let mut step = 1;
+            while self.at_ns.get(from + step).is_some_and(|at| *at < next) {
+                step *= 2;
+            }
+            let rest = &self.at_ns[from..self.at_ns.len().min(from + step)];
+            let to = from + rest.partition_point(|at| *at < next).max(1);
             each(slot as usize, from..to);
             from = to;
         }
