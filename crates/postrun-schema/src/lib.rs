@@ -5,6 +5,7 @@
 //! benchmark client, or of any metric.
 
 mod chunk_reader;
+mod chunk_writer;
 mod columns;
 mod dataset;
 mod doc;
