@@ -17,7 +17,7 @@ const FOLD_AT: usize = 1 << 20;
 /// Below `2^(BITS+1)` one bin a value, above that `2^BITS` bins an octave.
 #[inline(always)]
 fn bin(value: u64) -> usize {
-    let octave = (63 - (value | 1).leading_zeros()).max(BITS) - BITS;
+    let octave = 63 - BITS - (value | 1 << BITS).leading_zeros();
     ((octave as usize) << BITS) + (value >> octave) as usize
 }
 

@@ -46,10 +46,14 @@ impl<R: Read> JsonReader<R> {
     pub(crate) fn more_seconds(&mut self, mut each: impl FnMut(i64) -> bool) {
         let text = &self.buf[..self.len];
         let mut pos = self.pos;
-        while text.get(pos) == Some(&b',') {
-            let at = pos + 1 + usize::from(text.get(pos + 1) == Some(&b' '));
-            match text.get(at..).and_then(fast_seconds) {
-                Some((ns, used)) if each(ns) => pos = at + used,
+        // As the first separator so all: where the next number starts must not wait for what a byte is.
+        let space = text.get(pos + 1) == Some(&b' ');
+        let separator = 1 + usize::from(space);
+        while let Some([b',', next, ..]) = text.get(pos..)
+            && (*next == b' ') == space
+        {
+            match text.get(pos + separator..).and_then(fast_seconds) {
+                Some((ns, used)) if each(ns) => pos += separator + used,
                 _ => break,
             }
         }
@@ -96,13 +100,16 @@ fn usual_seconds(s: &[u8; USUAL_BYTES]) -> Option<(i64, usize)> {
     }
     let head = eight_digits(&s[2..10])?;
     let next = values_of(&s[10..18])?;
-    let mut digits = leading_digits_of(next);
-    // Digits nine and ten; what is behind the last digit counts as 0.
-    let known = next & !(u64::MAX.checked_shl(8 * digits).unwrap_or(0));
+    let (known, digits) = match no_digits(next) {
+        // At most seven, which spares a look at zero; an eighth is no comma.
+        0 => (next, 8 + (no_digits(values_of(&s[18..26])?) | 1 << 63).trailing_zeros() / 8),
+        others => {
+            let digits = others.trailing_zeros() / 8;
+            // What is behind the last digit counts as 0.
+            (next & ((1 << (8 * digits)) - 1), digits)
+        }
+    };
     let (ninth, tenth) = (known & 0xff, known >> 8 & 0xff);
-    if digits == 8 {
-        digits += leading_digits_of(values_of(&s[18..26])?);
-    }
     let used = 10 + digits as usize;
     match s.get(used) {
         Some(b',' | b']') => {
