@@ -1,21 +1,19 @@
-//! Walks the chunks table request by request, reading one column in batches of a row group.
+//! Walks the chunks table request by request, reading one column in small batches.
 //!
 //! Chunks lie sorted by request, and the requests table says how many each has, so `at_ns` alone is read (and `tokens`
 //! where it holds anything). Memory follows the batch and the longest request, not the table.
 
 use crate::error::AnalysisError;
-use crate::frames::{polars_error, table};
 use crate::requests::Requests;
 use crate::window::Window;
-use polars::prelude::*;
-use postrun_schema::{Dataset, Table};
+use postrun_schema::{ChunkBatch, ChunkReader, Dataset, Table};
 use std::ops::Range;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-const BATCH_ROWS: u64 = 1 << 20;
+/// Batches that may wait to be walked.
+const BATCHES_AHEAD: usize = 4;
 
-/// Times, and tokens where recorded.
-type Batch = (Int64Chunked, Vec<Option<u16>>);
+type Read = Result<ChunkBatch, AnalysisError>;
 
 /// The chunks of one ok, measured request.
 pub(crate) struct RequestChunks<'a> {
@@ -51,8 +49,13 @@ impl RequestChunks<'_> {
         while let Some(at) = self.at_ns.get(from) {
             let slot = (at - origin) / width;
             let next = origin + (slot + 1) * width;
-            let rest = &self.at_ns[from..];
-            let to = from + rest.iter().position(|at| *at >= next).unwrap_or(rest.len());
+            // In steps that double: slots hold few chunks or many.
+            let mut step = 1;
+            while self.at_ns.get(from + step).is_some_and(|at| *at < next) {
+                step *= 2;
+            }
+            let rest = &self.at_ns[from..self.at_ns.len().min(from + step)];
+            let to = from + rest.partition_point(|at| *at < next).max(1);
             each(slot as usize, from..to);
             from = to;
         }
@@ -73,25 +76,20 @@ impl RequestChunks<'_> {
 pub(crate) struct ChunkScan<'a> {
     dataset: &'a Dataset,
     requests: &'a Requests,
-    frame: LazyFrame,
-    rows: u64,
     tokens_recorded: bool,
 }
 
 impl<'a> ChunkScan<'a> {
     /// `None` if the run has no chunks.
     pub(crate) fn new(dataset: &'a Dataset, requests: &'a Requests) -> Result<Option<ChunkScan<'a>>, AnalysisError> {
-        let Some(frame) = table(dataset, Table::Chunks)? else { return Ok(None) };
-        let err = polars_error(dataset);
-        let rows = dataset.rows(Table::Chunks);
+        let Some(reader) = ChunkReader::open(dataset)? else { return Ok(None) };
+        let found = dataset.rows(Table::Chunks);
         let expected: u64 = requests.chunks.iter().flatten().map(|n| u64::from(*n)).sum();
-        if rows != expected {
+        if found != expected {
             let label = dataset.manifest().label.clone();
-            return Err(AnalysisError::ChunkCount { label, expected, found: rows });
+            return Err(AnalysisError::ChunkCount { label, expected, found });
         }
-        let count = frame.clone().select([col("tokens").count().cast(DataType::UInt64)]).collect().map_err(&err)?;
-        let known = count.column("tokens").and_then(|c| Ok(c.u64()?.get(0).unwrap_or(0))).map_err(&err)?;
-        Ok(Some(ChunkScan { dataset, requests, frame, rows, tokens_recorded: known > 0 }))
+        Ok(Some(ChunkScan { dataset, requests, tokens_recorded: reader.tokens_recorded()? }))
     }
 
     /// False when every chunk carries exactly one token, so that gaps per token are the gaps.
@@ -100,29 +98,43 @@ impl<'a> ChunkScan<'a> {
         self.tokens_recorded || (0..r.len()).any(|i| r.counts(i) && r.chunks[i] != r.output_tokens[i])
     }
 
-    /// Calls `each` with every request that counts and has chunks, in order. The next batch is read meanwhile.
+    /// Calls `each` with every request that counts and has chunks, in order. The next batches are read meanwhile.
     pub(crate) fn run(&self, mut each: impl FnMut(&RequestChunks<'_>)) -> Result<(), AnalysisError> {
         std::thread::scope(|scope| {
-            let (sender, batches) = sync_channel(1);
+            let (sender, batches) = sync_channel(BATCHES_AHEAD);
+            let (back, used) = channel();
             scope.spawn(move || {
-                let mut from = 0;
-                while from < self.rows {
-                    let take = BATCH_ROWS.min(self.rows - from);
-                    let batch = self.batch(from, take);
-                    let failed = batch.is_err();
-                    if sender.send(batch).is_err() || failed {
-                        return;
-                    }
-                    from += take;
+                if let Err(e) = self.read(&sender, &used) {
+                    // Nobody listens where the walk has failed already.
+                    let _ = sender.send(Err(e));
                 }
             });
-            self.walk(batches.into_iter(), &mut each)
+            self.walk(batches, &back, &mut each)
         })
+    }
+
+    /// Sends every batch, in buffers that come back when they are walked.
+    fn read(&self, sender: &SyncSender<Read>, used: &Receiver<ChunkBatch>) -> Result<(), AnalysisError> {
+        let Some(reader) = ChunkReader::open(self.dataset)? else { return Ok(()) };
+        let mut reader = reader.with_tokens(self.tokens_recorded);
+        let mut batch = ChunkBatch::default();
+        while reader.read(&mut batch)? {
+            if batch.nulls > 0 {
+                let label = self.dataset.manifest().label.clone();
+                return Err(AnalysisError::NullChunks { label, nulls: batch.nulls });
+            }
+            if sender.send(Ok(batch)).is_err() {
+                break;
+            }
+            batch = used.try_recv().unwrap_or_default();
+        }
+        Ok(())
     }
 
     fn walk(
         &self,
-        batches: impl Iterator<Item = Result<Batch, AnalysisError>>,
+        batches: Receiver<Read>,
+        back: &Sender<ChunkBatch>,
         each: &mut impl FnMut(&RequestChunks<'_>),
     ) -> Result<(), AnalysisError> {
         let mut with_chunks = (0..self.requests.len())
@@ -131,8 +143,8 @@ impl<'a> ChunkScan<'a> {
         // What a request has of the batches before, where it lies across their border.
         let (mut held_at, mut held_tokens): (Vec<i64>, Vec<Option<u16>>) = (Vec::new(), Vec::new());
         for batch in batches {
-            let (at_ns, tokens) = batch?;
-            let at_ns = at_ns.cont_slice().map_err(polars_error(self.dataset))?;
+            let batch = batch?;
+            let (at_ns, tokens) = (&batch.at_ns, &batch.tokens);
             let mut start = 0;
             while let Some((i, n)) = current {
                 let end = (start + n - held_at.len()).min(at_ns.len());
@@ -152,28 +164,10 @@ impl<'a> ChunkScan<'a> {
                 start = end;
                 current = with_chunks.next();
             }
+            // The reader may have ended; then the buffer is of no more use.
+            let _ = back.send(batch);
         }
         Ok(())
-    }
-
-    fn batch(&self, from: u64, take: u64) -> Result<Batch, AnalysisError> {
-        let err = polars_error(self.dataset);
-        let columns: Vec<Expr> = match self.tokens_recorded {
-            true => vec![col("at_ns"), col("tokens").cast(DataType::UInt16)],
-            false => vec![col("at_ns")],
-        };
-        let frame = self.frame.clone().select(columns).slice(from as i64, take as IdxSize);
-        let df = frame.collect().map_err(&err)?;
-        let at_ns = df.column("at_ns").and_then(|c| Ok(c.i64()?.rechunk().into_owned())).map_err(&err)?;
-        if at_ns.null_count() > 0 {
-            let label = self.dataset.manifest().label.clone();
-            return Err(AnalysisError::NullChunks { label, nulls: at_ns.null_count() as u64 });
-        }
-        let tokens = match self.tokens_recorded {
-            true => df.column("tokens").and_then(|c| Ok(c.u16()?.iter().collect())).map_err(&err)?,
-            false => Vec::new(),
-        };
-        Ok((at_ns, tokens))
     }
 
     fn hand_out(&self, i: usize, at_ns: &[i64], tokens: &[Option<u16>], each: &mut impl FnMut(&RequestChunks<'_>)) {

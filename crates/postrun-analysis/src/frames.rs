@@ -43,7 +43,7 @@ pub(crate) fn polars_error(dataset: &Dataset) -> impl Fn(PolarsError) -> Analysi
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use crate::run::{Options, analyse};
     use parquet::arrow::{ArrowWriter, ProjectionMask, arrow_reader::ParquetRecordBatchReaderBuilder};
     use postrun_schema::{
@@ -53,7 +53,7 @@ mod tests {
     use std::fs::File;
     use std::path::Path;
 
-    fn two_requests(dir: &Path) {
+    pub(crate) fn two_requests(dir: &Path) -> Dataset {
         let clock = Clock { kind: ClockKind::None, origin_unix_ns: None, origin_source_ns: None };
         let manifest = Manifest {
             schema: SCHEMA.to_string(),
@@ -81,6 +81,7 @@ mod tests {
         }
         let run = writer.finish(manifest).unwrap();
         staging.publish(vec![run]).unwrap();
+        Dataset::open(dir).unwrap()
     }
 
     /// Writes the requests table again without one column and makes the manifest agree.

@@ -4,125 +4,119 @@
 //! keeps the values of those bins alone. Memory follows the number of bins and the values around the wanted ranks,
 //! never the length of the stream; the result is exact, not an estimate.
 
+use crate::moments::{Moments, gap};
 use crate::percentile::Position;
 use crate::summary::Summary;
 
-/// Sums kept side by side.
-const LANES: usize = 4;
+/// 4096 bins an octave.
+const BITS: u32 = 12;
+const BINS: usize = ((64 - BITS as usize) << BITS) + (1 << BITS);
 /// When so many values wait, equal ones are folded together.
 const FOLD_AT: usize = 1 << 20;
 
-/// Counts of values in bins: below `2^(BITS+1)` one bin a value, above that `2^BITS` bins an octave.
-#[derive(Clone)]
-pub(crate) struct Counter<const BITS: u32> {
-    bins: Vec<u64>,
-    n: u64,
-    sum: f64,
-    /// Sum of squares around `shift`, which is the first value: keeps precision where the spread is small.
-    sum_sq: f64,
-    shift: f64,
-    min: u64,
-    max: u64,
+/// Below `2^(BITS+1)` one bin a value, above that `2^BITS` bins an octave.
+#[inline(always)]
+fn bin(value: u64) -> usize {
+    let octave = 63 - BITS - (value | 1 << BITS).leading_zeros();
+    ((octave as usize) << BITS) + (value >> octave) as usize
 }
 
-impl<const BITS: u32> Counter<BITS> {
-    const BINS: usize = ((64 - BITS as usize) << BITS) + (1 << BITS);
+/// Counts of values in bins, `2^COARSER` fine ones in each.
+#[derive(Clone)]
+pub(crate) struct Counter<const COARSER: u32> {
+    bins: Vec<u64>,
+    moments: Moments,
+}
+
+impl<const COARSER: u32> Counter<COARSER> {
+    const BINS: usize = (BINS >> COARSER) + 1;
 
     pub(crate) fn new() -> Self {
-        Counter { bins: Vec::new(), n: 0, sum: 0.0, sum_sq: 0.0, shift: 0.0, min: u64::MAX, max: 0 }
+        Counter { bins: Vec::new(), moments: Moments::new() }
     }
 
-    #[inline]
-    fn bin(value: u64) -> usize {
-        let octave = (63 - (value | 1).leading_zeros()).max(BITS) - BITS;
-        ((octave as usize) << BITS) + (value >> octave) as usize
+    /// The bins, once there is something to count.
+    fn bins(&mut self) -> &mut [u64] {
+        if self.bins.is_empty() {
+            self.bins = vec![0; Self::BINS];
+        }
+        &mut self.bins
     }
 
     /// Counts `value` `weight` times.
     #[inline]
     pub(crate) fn add(&mut self, value: u64, weight: u64) {
-        if self.n == 0 {
-            self.bins = vec![0; Self::BINS];
-            self.shift = value as f64;
-        }
-        self.bins[Self::bin(value)] += weight;
-        self.n += weight;
-        let (off, w) = (value as f64 - self.shift, weight as f64);
-        self.sum += off * w;
-        self.sum_sq += off * off * w;
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-    }
-
-    /// Counts every value once.
-    pub(crate) fn add_all(&mut self, values: &[u64]) {
-        let Some(first) = values.first() else { return };
-        if self.n == 0 {
-            self.bins = vec![0; Self::BINS];
-            self.shift = *first as f64;
-        }
-        // Four sums side by side: one alone would wait for the addition before it.
-        let (mut sums, mut squares) = ([0.0f64; LANES], [0.0f64; LANES]);
-        let (mut min, mut max) = (self.min, self.max);
-        let (lanes, rest) = values.as_chunks::<LANES>();
-        let mut take = |lane: usize, value: u64| {
-            self.bins[Self::bin(value)] += 1;
-            let off = value as f64 - self.shift;
-            sums[lane] += off;
-            squares[lane] += off * off;
-            min = min.min(value);
-            max = max.max(value);
-        };
-        for four in lanes {
-            four.iter().enumerate().for_each(|(lane, value)| take(lane, *value));
-        }
-        rest.iter().for_each(|value| take(0, *value));
-        let (sum, sum_sq): (f64, f64) = (sums.iter().sum(), squares.iter().sum());
-        self.n += values.len() as u64;
-        self.sum += sum;
-        self.sum_sq += sum_sq;
-        (self.min, self.max) = (min, max);
+        self.bins()[bin(value) >> COARSER] += weight;
+        self.moments.add(value, weight);
     }
 
     /// Adds all counts of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
-        if other.n == 0 {
+        if other.moments.n == 0 {
             return;
         }
-        if self.n == 0 {
-            *self = other.clone();
-            return;
-        }
-        self.bins.iter_mut().zip(&other.bins).for_each(|(a, b)| *a += b);
-        // Around the new shift: Σ(x−s)² = Σ(x−o)² + 2(o−s)Σ(x−o) + n(o−s)².
-        let (d, m) = (other.shift - self.shift, other.n as f64);
-        self.sum_sq += other.sum_sq + 2.0 * d * other.sum + m * d * d;
-        self.sum += other.sum + m * d;
-        self.n += other.n;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
+        let used = (bin(other.moments.min) >> COARSER)..(bin(other.moments.max) >> COARSER) + 1;
+        self.bins()[used.clone()].iter_mut().zip(&other.bins[used]).for_each(|(a, b)| *a += b);
+        self.moments.merge(&other.moments);
     }
 
     /// What pass two must keep to answer `percentiles`.
-    pub(crate) fn plan(self, percentiles: &[f64]) -> Selection<BITS> {
-        let positions: Vec<(f64, Position)> = match self.n {
+    pub(crate) fn plan(self, percentiles: &[f64]) -> Selection<COARSER> {
+        let positions: Vec<(f64, Position)> = match self.moments.n {
             0 => Vec::new(),
             n => percentiles.iter().map(|p| (*p, Position::new(n, *p))).collect(),
         };
         let mut ranks: Vec<u64> = positions.iter().flat_map(|(_, pos)| pos.ranks()).collect();
         ranks.sort_unstable();
         ranks.dedup();
-        let mut wanted = vec![0u64; Self::BINS.div_ceil(64)];
-        let mut targets = Vec::new();
+        let mut selection = Selection { moments: self.moments, positions, ..Selection::new() };
         let (mut below, mut next) = (0u64, ranks.iter().copied().peekable());
-        for (bin, count) in self.bins.iter().enumerate() {
+        let from = bin(self.moments.min) >> COARSER;
+        for (bin, count) in self.bins.iter().enumerate().skip(from) {
             while let Some(rank) = next.next_if(|rank| *rank < below + count) {
-                wanted[bin / 64] |= 1 << (bin % 64);
-                targets.push(Target { rank, bin, offset: rank - below });
+                selection.wanted[bin / 64] |= 1 << (bin % 64);
+                selection.targets.push(Target { rank, bin, offset: rank - below });
             }
             below += count;
+            if below == self.moments.n {
+                break;
+            }
         }
-        Selection { counter: self, positions, wanted, targets, raw: Vec::new(), folded: Vec::new() }
+        selection
+    }
+}
+
+/// Counts the gaps between times in one or two counters.
+pub(crate) fn count_gaps<const A: u32, const B: u32>(
+    times: &[i64],
+    a: Option<&mut Counter<A>>,
+    b: Option<&mut Counter<B>>,
+) {
+    if times.len() < 2 {
+        return;
+    }
+    match (a, b) {
+        (Some(a), Some(b)) => {
+            let (bins_a, bins_b) = (a.bins(), b.bins());
+            let moments = Moments::of_gaps(times, |gap| {
+                let bin = bin(gap);
+                bins_a[bin >> A] += 1;
+                bins_b[bin >> B] += 1;
+            });
+            a.moments.merge(&moments);
+            b.moments.merge(&moments);
+        }
+        (Some(a), None) => a.count(times),
+        (None, Some(b)) => b.count(times),
+        (None, None) => {}
+    }
+}
+
+impl<const COARSER: u32> Counter<COARSER> {
+    fn count(&mut self, times: &[i64]) {
+        let bins = self.bins();
+        let moments = Moments::of_gaps(times, |gap| bins[bin(gap) >> COARSER] += 1);
+        self.moments.merge(&moments);
     }
 }
 
@@ -134,8 +128,8 @@ struct Target {
 }
 
 /// Pass two.
-pub(crate) struct Selection<const BITS: u32> {
-    counter: Counter<BITS>,
+pub(crate) struct Selection<const COARSER: u32> {
+    moments: Moments,
     positions: Vec<(f64, Position)>,
     wanted: Vec<u64>,
     targets: Vec<Target>,
@@ -143,12 +137,18 @@ pub(crate) struct Selection<const BITS: u32> {
     folded: Vec<(u64, u64)>,
 }
 
-impl<const BITS: u32> Selection<BITS> {
+impl<const COARSER: u32> Selection<COARSER> {
+    /// One that wants nothing yet.
+    pub(crate) fn new() -> Self {
+        let wanted = vec![0; Counter::<COARSER>::BINS.div_ceil(64)];
+        let moments = Moments::new();
+        Selection { moments, positions: Vec::new(), wanted, targets: Vec::new(), raw: Vec::new(), folded: Vec::new() }
+    }
+
     /// Sees a value again, in any order, with the weight of pass one.
     #[inline]
     pub(crate) fn see(&mut self, value: u64, weight: u64) {
-        let bin = Counter::<BITS>::bin(value);
-        if self.wanted[bin / 64] >> (bin % 64) & 1 == 1 {
+        if self.wants(bin(value)) {
             self.raw.push((value, weight));
             if self.raw.len() >= FOLD_AT {
                 self.fold();
@@ -156,17 +156,11 @@ impl<const BITS: u32> Selection<BITS> {
         }
     }
 
-    /// Sees every value once.
-    pub(crate) fn see_all(&mut self, values: &[u64]) {
-        for value in values {
-            let bin = Counter::<BITS>::bin(*value);
-            if self.wanted[bin / 64] >> (bin % 64) & 1 == 1 {
-                self.raw.push((*value, 1));
-            }
-        }
-        if self.raw.len() >= FOLD_AT {
-            self.fold();
-        }
+    /// Whether it wants the values of a fine bin.
+    #[inline(always)]
+    fn wants(&self, bin: usize) -> bool {
+        let bin = bin >> COARSER;
+        self.wanted[bin / 64] >> (bin % 64) & 1 == 1
     }
 
     /// Keeps what `other` wants too, so that its values can be taken from here.
@@ -196,13 +190,13 @@ impl<const BITS: u32> Selection<BITS> {
 
     /// The summary, every value multiplied by `scale`. `None` if there was no value.
     pub(crate) fn finish(mut self, scale: f64) -> Option<Summary> {
-        if self.counter.n == 0 {
+        if self.moments.n == 0 {
             return None;
         }
         self.fold();
         let mut found: Vec<(u64, f64)> = Vec::with_capacity(self.targets.len());
         for target in &self.targets {
-            let start = self.folded.partition_point(|(v, _)| Counter::<BITS>::bin(*v) < target.bin);
+            let start = self.folded.partition_point(|(v, _)| bin(*v) >> COARSER < target.bin);
             let mut left = target.offset;
             let value = self.folded[start..].iter().find(|(_, weight)| {
                 let here = left < *weight;
@@ -212,17 +206,38 @@ impl<const BITS: u32> Selection<BITS> {
             found.push((target.rank, value.map_or(f64::NAN, |(v, _)| *v as f64 * scale)));
         }
         let at = |rank: u64| found.binary_search_by_key(&rank, |(r, _)| *r).map_or(f64::NAN, |i| found[i].1);
-        let c = &self.counter;
-        let n = c.n as f64;
-        let off = c.sum / n;
+        let m = &self.moments;
         Some(Summary {
-            count: c.n,
-            mean: (c.shift + off) * scale,
-            std: (c.sum_sq / n - off * off).max(0.0).sqrt() * scale,
-            min: c.min as f64 * scale,
-            max: c.max as f64 * scale,
-            percentiles: self.positions.iter().map(|(p, pos)| pos.resolve(c.n, *p, at)).collect(),
+            count: m.n,
+            mean: m.mean() * scale,
+            std: m.std() * scale,
+            min: m.min as f64 * scale,
+            max: m.max as f64 * scale,
+            percentiles: self.positions.iter().map(|(p, pos)| pos.resolve(m.n, *p, at)).collect(),
         })
+    }
+}
+
+/// Sees the gaps between times again, for one or two selections.
+pub(crate) fn see_gaps<const A: u32, const B: u32>(
+    times: &[i64],
+    a: Option<&mut Selection<A>>,
+    b: Option<&mut Selection<B>>,
+) {
+    let gaps = times.windows(2).map(|w| gap(w[0], w[1]));
+    match (a, b) {
+        (Some(a), Some(b)) => gaps.for_each(|gap| {
+            let bin = bin(gap);
+            if a.wants(bin) {
+                a.see(gap, 1);
+            }
+            if b.wants(bin) {
+                b.see(gap, 1);
+            }
+        }),
+        (Some(a), None) => gaps.for_each(|gap| a.see(gap, 1)),
+        (None, Some(b)) => gaps.for_each(|gap| b.see(gap, 1)),
+        (None, None) => {}
     }
 }
 
@@ -283,9 +298,9 @@ mod tests {
     #[test]
     fn bins_rise_with_values() {
         let mut last = 0;
-        for v in (0..5000u64).chain((13..63).map(|e| 1 << e)).chain([u64::MAX]) {
-            let bin = Counter::<6>::bin(v);
-            assert!(bin >= last && bin < Counter::<6>::BINS, "{v}");
+        for v in (0..10_000u64).chain((14..63).map(|e| 1 << e)).chain([u64::MAX]) {
+            let bin = bin(v);
+            assert!(bin >= last && bin < BINS, "{v}");
             last = bin;
         }
     }

@@ -19,6 +19,8 @@ pub const CONFIDENCE: f64 = 0.95;
 pub const FEW_ABOVE: f64 = 5.0;
 /// Beyond this many values the binomial is taken as normal.
 const EXACT_UP_TO: u64 = 5_000;
+/// The exponential of anything below is 0.
+const SMALLEST_LOG: f64 = -746.0;
 const NORMAL_QUANTILE: f64 = 1.959_963_984_540_054;
 
 /// One percentile of a distribution, in the distribution's unit.
@@ -91,13 +93,17 @@ fn interval(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
     let mut cdf = 0.0f64;
     let (mut low, mut high) = (None, None);
     for k in 0..=n {
-        cdf += log_pmf.exp();
+        // Far from the mean it is 0, which the exponential takes its time to find.
+        if log_pmf > SMALLEST_LOG {
+            cdf += log_pmf.exp();
+        }
         // The count of values below q is at most k with probability `cdf`.
         if cdf <= tail {
             low = Some(k);
         }
-        if high.is_none() && cdf >= 1.0 - tail {
+        if cdf >= 1.0 - tail {
             high = Some(k);
+            break;
         }
         log_pmf += ((n - k) as f64).ln() - ((k + 1) as f64).ln() + q.ln() - (1.0 - q).ln();
     }

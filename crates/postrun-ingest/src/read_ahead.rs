@@ -1,16 +1,21 @@
 //! Reads and hashes on a thread of its own, a few blocks ahead of whoever parses.
 
 use std::io::Read;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 
-/// Small enough that the allocator keeps and reuses it.
+/// All blocks together stay in the processor's cache.
 const BLOCK_BYTES: usize = 1 << 16;
-const BLOCKS_AHEAD: usize = 16;
+const BLOCKS_AHEAD: usize = 8;
+
+/// A buffer with the number of bytes read into it.
+type Block = (Vec<u8>, usize);
 
 /// The reading end.
 pub(crate) struct ReadAhead {
-    blocks: Receiver<std::io::Result<Vec<u8>>>,
-    block: Vec<u8>,
+    blocks: Receiver<std::io::Result<Block>>,
+    /// Where buffers go back to be used again.
+    back: Sender<Vec<u8>>,
+    block: Block,
     used: usize,
 }
 
@@ -18,15 +23,13 @@ impl ReadAhead {
     /// Starts to read. The thread ends with the text, with an error, or when this end is dropped.
     pub(crate) fn start(mut inner: impl Read + Send + 'static) -> ReadAhead {
         let (sender, blocks) = sync_channel(BLOCKS_AHEAD);
+        let (back, used) = channel();
         std::thread::spawn(move || {
             loop {
-                let mut block = vec![0; BLOCK_BYTES];
+                let mut block = used.try_recv().unwrap_or_else(|_| vec![0; BLOCK_BYTES]);
                 let read = match inner.read(&mut block) {
                     Ok(0) => return,
-                    Ok(n) => {
-                        block.truncate(n);
-                        Ok(block)
-                    }
+                    Ok(n) => Ok((block, n)),
                     Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
                     Err(e) => Err(e),
                 };
@@ -36,19 +39,24 @@ impl ReadAhead {
                 }
             }
         });
-        ReadAhead { blocks, block: Vec::new(), used: 0 }
+        ReadAhead { blocks, back, block: (Vec::new(), 0), used: 0 }
     }
 }
 
 impl Read for ReadAhead {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        if self.used == self.block.len() {
+        if self.used == self.block.1 {
             // The sender is gone: the text has ended.
             let Ok(block) = self.blocks.recv() else { return Ok(0) };
-            (self.block, self.used) = (block?, 0);
+            let (used, _) = std::mem::replace(&mut self.block, block?);
+            self.used = 0;
+            if !used.is_empty() {
+                // The thread may have ended; then the buffer is of no more use.
+                let _ = self.back.send(used);
+            }
         }
-        let n = out.len().min(self.block.len() - self.used);
-        out[..n].copy_from_slice(&self.block[self.used..self.used + n]);
+        let n = out.len().min(self.block.1 - self.used);
+        out[..n].copy_from_slice(&self.block.0[self.used..self.used + n]);
         self.used += n;
         Ok(n)
     }

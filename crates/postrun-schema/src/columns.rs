@@ -3,9 +3,7 @@
 use crate::row::{EventRow, RequestRow};
 use crate::table::Table;
 use arrow_array::builder::StringBuilder;
-use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt16Array, UInt32Array,
-};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::ArrowError;
 use std::sync::Arc;
 
@@ -24,41 +22,6 @@ pub struct ReportedRow {
     pub convention: &'static str,
     /// The tool's own name of the figure.
     pub key: String,
-}
-
-/// Rows of the `chunks` table that wait for their batch.
-#[derive(Debug, Default)]
-pub(crate) struct ChunkBuffer {
-    pub(crate) request: Vec<u32>,
-    pub(crate) index: Vec<u32>,
-    pub(crate) at_ns: Vec<i64>,
-    pub(crate) tokens: Vec<Option<u16>>,
-    pub(crate) any_tokens: bool,
-}
-
-impl ChunkBuffer {
-    pub(crate) fn len(&self) -> usize {
-        self.at_ns.len()
-    }
-
-    pub(crate) fn take_batch(&mut self) -> Result<RecordBatch, ArrowError> {
-        let n = self.len();
-        let tokens = match self.any_tokens {
-            true => UInt16Array::from(std::mem::take(&mut self.tokens)),
-            false => {
-                self.tokens.clear();
-                UInt16Array::new_null(n)
-            }
-        };
-        self.any_tokens = false;
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(UInt32Array::from(std::mem::take(&mut self.request))),
-            Arc::new(UInt32Array::from(std::mem::take(&mut self.index))),
-            Arc::new(Int64Array::from(std::mem::take(&mut self.at_ns))),
-            Arc::new(tokens),
-        ];
-        RecordBatch::try_new(Table::Chunks.arrow_schema(), columns)
-    }
 }
 
 /// The batch of `rows`, the first of which has key `first`.

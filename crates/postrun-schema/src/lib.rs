@@ -4,6 +4,8 @@
 //! place where a table or column name is spelled. It knows Arrow and Parquet, and nothing of Polars, of any
 //! benchmark client, or of any metric.
 
+mod chunk_reader;
+mod chunk_writer;
 mod columns;
 mod dataset;
 mod doc;
@@ -19,6 +21,7 @@ mod staging;
 mod table;
 mod writer;
 
+pub use chunk_reader::{ChunkBatch, ChunkReader};
 pub use columns::ReportedRow;
 pub use dataset::{Dataset, find_datasets, is_dataset};
 pub use doc::Doc;

@@ -46,10 +46,14 @@ impl<R: Read> JsonReader<R> {
     pub(crate) fn more_seconds(&mut self, mut each: impl FnMut(i64) -> bool) {
         let text = &self.buf[..self.len];
         let mut pos = self.pos;
-        while text.get(pos) == Some(&b',') {
-            let at = pos + 1 + usize::from(text.get(pos + 1) == Some(&b' '));
-            match text.get(at..).and_then(fast_seconds) {
-                Some((ns, used)) if each(ns) => pos = at + used,
+        // As the first separator so all: where the next number starts must not wait for what a byte is.
+        let space = text.get(pos + 1) == Some(&b' ');
+        let separator = 1 + usize::from(space);
+        while let Some([b',', next, ..]) = text.get(pos..)
+            && (*next == b' ') == space
+        {
+            match text.get(pos + separator..).and_then(fast_seconds) {
+                Some((ns, used)) if each(ns) => pos += separator + used,
                 _ => break,
             }
         }
@@ -77,6 +81,47 @@ fn is_number_byte(b: u8) -> bool {
 /// `None` for anything else: exponents, words, more than 292 years, or a number that touches the end of `s`.
 #[inline(always)]
 pub(crate) fn fast_seconds(s: &[u8]) -> Option<(i64, usize)> {
+    match s.first_chunk().and_then(usual_seconds) {
+        Some(found) => Some(found),
+        None => any_seconds(s),
+    }
+}
+
+/// Bytes of a number of the usual shape, with the byte behind it.
+const USUAL_BYTES: usize = 27;
+
+/// One digit, the point, eight to twenty-three digits, and a comma or bracket: nearly every number of a large file. Looks
+/// at three words instead of every byte; the one branch that digits decide is whether there are more than sixteen.
+#[inline(always)]
+fn usual_seconds(s: &[u8; USUAL_BYTES]) -> Option<(i64, usize)> {
+    let whole = i64::from(s[0].wrapping_sub(b'0'));
+    if whole > 9 || s[1] != b'.' {
+        return None;
+    }
+    let head = eight_digits(&s[2..10])?;
+    let next = values_of(&s[10..18])?;
+    let (known, digits) = match no_digits(next) {
+        // At most seven, which spares a look at zero; an eighth is no comma.
+        0 => (next, 8 + (no_digits(values_of(&s[18..26])?) | 1 << 63).trailing_zeros() / 8),
+        others => {
+            let digits = others.trailing_zeros() / 8;
+            // What is behind the last digit counts as 0.
+            (next & ((1 << (8 * digits)) - 1), digits)
+        }
+    };
+    let (ninth, tenth) = (known & 0xff, known >> 8 & 0xff);
+    let used = 10 + digits as usize;
+    match s.get(used) {
+        Some(b',' | b']') => {
+            let ns = head * 10 + ninth as i64 + i64::from(tenth >= 5);
+            Some((whole * 1_000_000_000 + ns, used))
+        }
+        _ => None,
+    }
+}
+
+/// [`fast_seconds`] of any shape.
+fn any_seconds(s: &[u8]) -> Option<(i64, usize)> {
     let mut i = 0;
     let negative = s.first() == Some(&b'-');
     i += usize::from(negative);
@@ -119,10 +164,8 @@ pub(crate) fn fast_seconds(s: &[u8]) -> Option<(i64, usize)> {
 /// The number that eight digits spell; `None` if one of them is no digit. All eight at once, in a word.
 #[inline(always)]
 fn eight_digits(digits: &[u8]) -> Option<i64> {
-    let word = u64::from_le_bytes(digits.try_into().ok()?);
-    let values = word.wrapping_sub(0x3030_3030_3030_3030);
-    // A byte is no digit if subtracting '0' left its high half set, or adding 6 to it does.
-    if (values | values.wrapping_add(0x0606_0606_0606_0606)) & 0xf0f0_f0f0_f0f0_f0f0 != 0 {
+    let values = values_of(digits)?;
+    if no_digits(values) != 0 {
         return None;
     }
     let pairs = (values.wrapping_mul(10) + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
@@ -131,18 +174,34 @@ fn eight_digits(digits: &[u8]) -> Option<i64> {
     Some(eight as i64)
 }
 
+/// Eight bytes, '0' taken from each. A borrow out of a byte that is no digit spoils later bytes only.
+#[inline(always)]
+fn values_of(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.try_into().ok()?).wrapping_sub(0x3030_3030_3030_3030))
+}
+
+/// Not 0 in the high half of bytes that are no digit: subtracting '0' left it set, or adding 6 sets it.
+#[inline(always)]
+fn no_digits(values: u64) -> u64 {
+    (values | values.wrapping_add(0x0606_0606_0606_0606)) & 0xf0f0_f0f0_f0f0_f0f0
+}
+
+/// How many digits eight bytes start with.
+#[inline(always)]
+fn leading_digits_of(values: u64) -> u32 {
+    no_digits(values).trailing_zeros() / 8
+}
+
 /// How many digits `s` starts with, eight at a time.
 #[inline(always)]
 fn leading_digits(s: &[u8]) -> usize {
     let mut n = 0;
-    while let Some(word) = s.get(n..n + 8).and_then(|w| w.try_into().ok()).map(u64::from_le_bytes) {
-        let values = word.wrapping_sub(0x3030_3030_3030_3030);
-        // A borrow out of a byte that is no digit spoils later bytes only, and the first one is what counts.
-        let others = (values | values.wrapping_add(0x0606_0606_0606_0606)) & 0xf0f0_f0f0_f0f0_f0f0;
-        if others != 0 {
-            return n + others.trailing_zeros() as usize / 8;
+    while let Some(values) = s.get(n..n + 8).and_then(values_of) {
+        let digits = leading_digits_of(values) as usize;
+        n += digits;
+        if digits < 8 {
+            return n;
         }
-        n += 8;
     }
     n + s[n..].iter().take_while(|b| b.is_ascii_digit()).count()
 }
@@ -187,6 +246,17 @@ mod tests {
         assert_eq!(seconds("1764481545.25]"), Seconds::Ns(1_764_481_545_250_000_000));
         assert_eq!(seconds("-0.5]"), Seconds::Ns(-500_000_000));
         assert_eq!(seconds("1e300]"), Seconds::TooLarge);
+        // As above, with what follows in a file.
+        for digits in 1..=25 {
+            let fraction = &"9876543215432109876512340"[..digits];
+            let text = format!("7.{fraction}, 0.017447784999603755, 0.5");
+            let exact: f64 = format!("7.{fraction}").parse().unwrap();
+            assert_eq!(seconds(&text), Seconds::Ns((exact * 1e9).round() as i64), "{text}");
+            assert_eq!(any_seconds(text.as_bytes()), fast_seconds(text.as_bytes()), "{text}");
+        }
+        for text in ["0.01744778e-03, 0.017447784999603755", "0.0174477849996037e1, 0.017447784999603755"] {
+            assert_eq!(fast_seconds(text.as_bytes()), None, "{text}");
+        }
         for text in ["NaN,", "-nan,", "nan]", "Infinity,", "-Infinity,", "inf,", "\"inf\","] {
             assert_eq!(seconds(text), Seconds::NonFinite, "{text}");
         }

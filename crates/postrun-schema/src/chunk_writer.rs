@@ -1,0 +1,228 @@
+//! Writes the chunks table, column by column, on a thread of its own.
+//!
+//! The table is nearly all of a dataset. Arrow's writer would have keys in full, gather every value by an index and hold
+//! an encoded row group; here a row group waits as it was parsed, times as they are and keys as runs, and each column
+//! is encoded from there.
+
+use crate::error::SchemaError;
+use crate::manifest::TableFile;
+use crate::table::Table;
+use crate::writer::{Sink, close_sink, create_sink, properties};
+use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
+use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
+use parquet::data_type::Int32Type;
+use parquet::errors::ParquetError;
+use parquet::file::writer::SerializedFileWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+
+/// Batches that may wait for the thread that writes them.
+const BATCHES_WAITING: usize = 4;
+/// A batch of 128 KiB stays in the processor's cache on its way.
+const BATCH_ROWS: usize = 1 << 14;
+/// A row group is closed when it has so many.
+const ROW_GROUP_ROWS: usize = 1 << 20;
+
+/// Some rows, as they were parsed.
+#[derive(Default)]
+struct Batch {
+    at_ns: Vec<i64>,
+    /// Requests with the number of their rows.
+    runs: Vec<(u32, u32)>,
+    /// Empty where no row says how many tokens it carried.
+    tokens: Vec<Option<u16>>,
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        self.at_ns.clear();
+        self.runs.clear();
+        self.tokens.clear();
+    }
+}
+
+/// The chunks table being written. Without rows there is no table.
+pub(crate) struct ChunkWriter {
+    dir: PathBuf,
+    pending: Batch,
+    thread: Option<ChunkThread>,
+}
+
+struct ChunkThread {
+    /// `None` once the thread has failed; what it failed with is what it ends with.
+    batches: Option<SyncSender<Batch>>,
+    used: Receiver<Batch>,
+    thread: JoinHandle<Result<TableFile, SchemaError>>,
+}
+
+impl ChunkWriter {
+    /// For the table in `dir`.
+    pub(crate) fn new(dir: &Path) -> ChunkWriter {
+        ChunkWriter { dir: dir.to_path_buf(), pending: Batch::default(), thread: None }
+    }
+
+    /// Adds the rows of one request and gives their number.
+    pub(crate) fn push(
+        &mut self,
+        request: u32,
+        at_ns: impl IntoIterator<Item = i64>,
+        tokens: impl Fn(u32) -> Option<u16>,
+    ) -> Result<u32, SchemaError> {
+        let batch = &mut self.pending;
+        let start = batch.at_ns.len();
+        batch.at_ns.extend(at_ns);
+        let count = (batch.at_ns.len() - start) as u32;
+        batch.runs.push((request, count));
+        if batch.tokens.is_empty() && tokens(0).is_some() {
+            batch.tokens.resize(start, None);
+        }
+        if !batch.tokens.is_empty() || tokens(0).is_some() {
+            batch.tokens.extend((0..count).map(tokens));
+        }
+        if batch.at_ns.len() >= BATCH_ROWS {
+            self.flush()?;
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> Result<(), SchemaError> {
+        if self.pending.at_ns.is_empty() {
+            return Ok(());
+        }
+        let thread = match self.thread.take() {
+            Some(thread) => thread,
+            None => ChunkThread::start(&self.dir)?,
+        };
+        let thread = self.thread.insert(thread);
+        let next = thread.used.try_recv().unwrap_or_default();
+        let batch = std::mem::replace(&mut self.pending, next);
+        if thread.batches.as_ref().is_some_and(|batches| batches.send(batch).is_err()) {
+            thread.batches = None;
+        }
+        Ok(())
+    }
+
+    /// Closes the table, if there is one.
+    pub(crate) fn finish(mut self) -> Result<Option<TableFile>, SchemaError> {
+        self.flush()?;
+        let Some(ChunkThread { batches, thread, .. }) = self.thread else { return Ok(None) };
+        drop(batches);
+        thread.join().unwrap_or(Err(SchemaError::Thread)).map(Some)
+    }
+}
+
+impl ChunkThread {
+    fn start(dir: &Path) -> Result<ChunkThread, SchemaError> {
+        let file = ChunkFile::create(dir)?;
+        let (batches, waiting) = sync_channel(BATCHES_WAITING);
+        let (back, used) = channel();
+        let thread = std::thread::spawn(move || file.write_all(&waiting, &back));
+        Ok(ChunkThread { batches: Some(batches), used, thread })
+    }
+}
+
+/// The thread's side.
+struct ChunkFile {
+    path: PathBuf,
+    file: SerializedFileWriter<Sink>,
+    rows: u64,
+}
+
+impl ChunkFile {
+    fn create(dir: &Path) -> Result<ChunkFile, SchemaError> {
+        let (path, sink) = create_sink(dir, Table::Chunks)?;
+        let schema = Table::Chunks.arrow_schema();
+        let mut properties = properties(Table::Chunks);
+        add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
+        let open = || {
+            let columns = ArrowSchemaConverter::new().convert(&schema)?;
+            SerializedFileWriter::new(sink, columns.root_schema_ptr(), Arc::new(properties))
+        };
+        let file = open().map_err(SchemaError::parquet(&path))?;
+        Ok(ChunkFile { path, file, rows: 0 })
+    }
+
+    fn write_all(mut self, waiting: &Receiver<Batch>, back: &Sender<Batch>) -> Result<TableFile, SchemaError> {
+        let mut group: Vec<Batch> = Vec::new();
+        let mut rows = 0;
+        loop {
+            let batch = waiting.recv().ok();
+            let last = batch.is_none();
+            rows += batch.as_ref().map_or(0, |batch| batch.at_ns.len());
+            group.extend(batch);
+            if rows >= ROW_GROUP_ROWS || (last && rows > 0) {
+                self.write_group(&group).map_err(SchemaError::parquet(&self.path))?;
+                self.rows += rows as u64;
+                rows = 0;
+                for mut batch in group.drain(..) {
+                    batch.clear();
+                    // Who parses may be done; then the buffer is of no more use.
+                    let _ = back.send(batch);
+                }
+            }
+            if last {
+                break;
+            }
+        }
+        let sink = self.file.into_inner().map_err(SchemaError::parquet(&self.path))?;
+        close_sink(&self.path, sink, self.rows)
+    }
+
+    fn write_group(&mut self, batches: &[Batch]) -> Result<(), ParquetError> {
+        let mut group = self.file.next_row_group()?;
+        let mut scratch = Vec::new();
+        for column in Table::Chunks.columns() {
+            let Some(mut open) = group.next_column()? else { break };
+            for batch in batches {
+                match (column.name, open.untyped()) {
+                    ("at_ns", ColumnWriter::Int64ColumnWriter(to)) => drop(to.write_batch(&batch.at_ns, None, None)?),
+                    ("request", ColumnWriter::Int32ColumnWriter(to)) => write_keys(to, batch, &mut scratch)?,
+                    ("index", ColumnWriter::Int32ColumnWriter(to)) => write_indices(to, batch, &mut scratch)?,
+                    ("tokens", ColumnWriter::Int32ColumnWriter(to)) => write_tokens(to, batch, &mut scratch)?,
+                    (name, _) => return Err(ParquetError::General(format!("column {name} of another type"))),
+                }
+            }
+            open.close()?;
+        }
+        group.close().map(drop)
+    }
+}
+
+/// As Parquet stores unsigned numbers: the same bits.
+fn write_keys(
+    to: &mut ColumnWriterImpl<'_, Int32Type>,
+    batch: &Batch,
+    scratch: &mut Vec<i32>,
+) -> Result<(), ParquetError> {
+    scratch.clear();
+    for (request, rows) in &batch.runs {
+        scratch.resize(scratch.len() + *rows as usize, *request as i32);
+    }
+    to.write_batch(scratch, None, None).map(drop)
+}
+
+fn write_indices(
+    to: &mut ColumnWriterImpl<'_, Int32Type>,
+    batch: &Batch,
+    scratch: &mut Vec<i32>,
+) -> Result<(), ParquetError> {
+    scratch.clear();
+    for (_, rows) in &batch.runs {
+        scratch.extend(0..*rows as i32);
+    }
+    to.write_batch(scratch, None, None).map(drop)
+}
+
+fn write_tokens(
+    to: &mut ColumnWriterImpl<'_, Int32Type>,
+    batch: &Batch,
+    scratch: &mut Vec<i32>,
+) -> Result<(), ParquetError> {
+    scratch.clear();
+    scratch.extend(batch.tokens.iter().flatten().map(|tokens| i32::from(*tokens)));
+    let mut levels: Vec<i16> = batch.tokens.iter().map(|tokens| i16::from(tokens.is_some())).collect();
+    levels.resize(batch.at_ns.len(), 0);
+    to.write_batch(scratch, Some(&levels), None).map(drop)
+}
