@@ -11,9 +11,11 @@ use crate::in_flight::seconds_axis;
 use crate::moments::gap;
 use crate::order_stats::{Counter, count_gaps, see_gaps};
 use crate::requests::Requests;
+use crate::server::tracks::Tracks;
+use crate::stall::{StallFindings, StallScan};
 use crate::summary::Summary;
 use crate::window::Window;
-use postrun_schema::Dataset;
+use postrun_schema::{Dataset, IssueCode};
 use std::ops::Range;
 
 /// 512 bins an octave are enough for the windows of a timeline, of which there are many.
@@ -36,6 +38,8 @@ pub(crate) struct Plan<'a> {
     /// Origin, width and number of timeline windows.
     pub timeline: Option<(i64, i64, usize)>,
     pub percentiles: &'a [f64],
+    /// Samples of the server, for the judgement of long pauses.
+    pub tracks: &'a Tracks,
 }
 
 /// Distributions of one kind of gap.
@@ -58,6 +62,7 @@ pub(crate) struct ChunkFacts {
     /// Tokens inside the window, or all.
     pub tokens: f64,
     pub steady_tokens: f64,
+    pub stalls: StallFindings,
 }
 
 /// Reads the chunks table; `None` if the run has none.
@@ -70,8 +75,12 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
     let (mut chunk, mut token) = (Counters::new(plan), Counters::new(plan));
     let mut windows = vec![Counter::<COARSE>::new(); n_windows];
     let (mut cut, mut values) = (Pieces::default(), TokenValues::default());
+    let manifest = plan.dataset.manifest();
+    let smoothed = manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
+    let mut stalls = StallScan::new(plan.requests, smoothed);
     scan.run(|chunks| {
         cut.cut(plan, chunks);
+        stalls.first(chunks);
         rates.add(plan, chunks, &cut.windows, &mut facts);
         for piece in &cut.pieces {
             let cell = piece.cell.and_then(|cell| chunk.cell(cell));
@@ -86,11 +95,13 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
         }
     })?;
     rates.finish(&mut facts);
+    stalls.between();
 
     let (mut chunk, mut token) = (chunk.plan(plan.percentiles), token.plan(plan.percentiles));
     let mut windows: Vec<_> = windows.into_iter().map(|c| c.plan(&[50.0, 95.0, 99.0])).collect();
     scan.run(|chunks| {
         cut.cut(plan, chunks);
+        stalls.second(chunks);
         for piece in &cut.pieces {
             let cell = piece.cell.and_then(|cell| chunk.cell(cell));
             let window = piece.window.and_then(|w| windows.get_mut(w));
@@ -103,6 +114,9 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
             });
         }
     })?;
+    let uncertainty = manifest.clocks.server.as_ref().and_then(|c| c.offset_uncertainty_ns).unwrap_or(0);
+    let track = |name: &str| plan.tracks.get(name).filter(|t| t.aligned);
+    facts.stalls = stalls.finish(track("preemptions_total"), track("kv_cache_usage"), uncertainty);
     facts.chunk = chunk.finish(1.0);
     facts.token = if per_token { token.finish(NS_PER_PS) } else { facts.chunk.clone() };
     facts.windows = windows.into_iter().map(|s| s.finish(1.0)).collect();

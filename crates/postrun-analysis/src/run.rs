@@ -16,7 +16,7 @@ use crate::requests::Requests;
 use crate::scope::Scope;
 use crate::server::facts::Question;
 use crate::server::tracks::Tracks;
-use crate::stall::Stalls;
+use crate::stall::{StallFindings, Stalls};
 use crate::steady::{self, SteadyState};
 use crate::summary::{PERCENTILES, Summary};
 use crate::timeline::{self, Timeline, TimelineWindow};
@@ -128,6 +128,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         let (width, n) = timeline::axis(span.end_ns - origin);
         (origin, width, n)
     });
+    let tracks = Tracks::load(dataset)?;
     let chunks = gaps::read(&gaps::Plan {
         dataset,
         requests: &requests,
@@ -137,6 +138,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         steady: found.as_ref().ok().map(|f| f.0),
         timeline: axis,
         percentiles: &percentiles,
+        tracks: &tracks,
     })?;
 
     let whole = Scope {
@@ -146,9 +148,9 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         window_tokens: chunks.as_ref().map(|c| c.tokens),
         percentiles: &percentiles,
     };
-    let tracks = Tracks::load(dataset)?;
     let mut facts = whole.facts(manifest, &options.objectives);
-    facts.server = Question { tracks: &tracks, requests: &requests, manifest, window }.answer();
+    let stalls = chunks.as_ref().map(|c| &c.stalls);
+    facts.server = Question { tracks: &tracks, requests: &requests, manifest, window, stalls }.answer();
     if window.is_none() {
         facts.peak_concurrency = in_flight.peak();
         facts.peak_requests_in_1s = peak_in_1s(&requests);
@@ -176,8 +178,8 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         buckets,
         steady: found.map(|found| steady_state(found, &whole, manifest, chunks.as_ref())),
         timeline: axis.map(|axis| over_time(axis, &requests, &in_flight, chunks.as_ref(), &tracks)),
-        stalls: None,
-        evidence: evidence::collect(&requests, &in_flight, manifest, &[]),
+        stalls: stalls.map(|found| found.stalls.clone()),
+        evidence: evidence::collect(&requests, &in_flight, manifest, &hit_requests(stalls)),
         objectives: options.objectives.clone(),
         reported: Vec::new(),
         unavailable: Vec::new(),
@@ -191,6 +193,14 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         run.reported = parity::compare(reported, dataset, counts.ok, has_rows, computed);
     }
     Ok(run)
+}
+
+/// Requests that pauses of their streams, or others that overtook them, show to have been preempted.
+fn hit_requests(found: Option<&StallFindings>) -> Vec<u32> {
+    let mut hit: Vec<u32> = found.into_iter().flat_map(StallFindings::hit).collect();
+    hit.sort_unstable();
+    hit.dedup();
+    hit
 }
 
 /// A window cannot reach beyond the run.

@@ -59,6 +59,7 @@ fn preemption(s: &ServerFacts) -> Option<String> {
         None => "number of preemptions not recorded".to_string(),
     }];
     parts.extend(p.requests_hit.map(|n| format!("{n} requests hit")));
+    parts.extend(p.requests_hit_at_least.map(|n| format!("at least {n} requests hit")));
     parts.extend(p.prefill_s.map(|t| format!("{} lost in prefill", seconds(t))));
     parts.extend(p.decode_s.map(|t| format!("{} lost in decode", seconds(t))));
     Some(format!("preemption: {} ({})", parts.join(", "), p.source))

@@ -5,6 +5,7 @@ use super::kv_tokens::{self, KvTokens};
 use super::level;
 use super::tracks::{Track, Tracks};
 use crate::requests::Requests;
+use crate::stall::StallFindings;
 use crate::window::Window;
 use postrun_schema::Manifest;
 use serde::Serialize;
@@ -87,6 +88,8 @@ pub(crate) struct Question<'a> {
     pub requests: &'a Requests,
     pub manifest: &'a Manifest,
     pub window: Option<Window>,
+    /// What the client's streams show.
+    pub stalls: Option<&'a StallFindings>,
 }
 
 impl Question<'_> {
@@ -128,6 +131,11 @@ impl Question<'_> {
         if counted.is_none() && by_request.is_empty() {
             return None;
         }
+        if let (Some(total), true, None) = (counted, by_request.is_empty(), self.window)
+            && total > 0.0
+        {
+            return Some(self.preemption_by_pauses(total));
+        }
         // A counter that did not move says of every request that it was not preempted.
         let none = counted == Some(0.0);
         let recorded = !by_request.is_empty();
@@ -148,6 +156,32 @@ impl Question<'_> {
             decode_s: seconds("preempted_decode_ms").or(zero),
             source: source.to_string(),
         })
+    }
+
+    /// The server's counter says how many, the pauses of the client's streams say whom they hit. Where the pauses explain
+    /// less than three quarters of the counter, most struck before the first token, and only a lower bound is known.
+    fn preemption_by_pauses(&self, total: f64) -> Preemption {
+        let none = StallFindings::default();
+        let found = self.stalls.unwrap_or(&none);
+        let mut hit: Vec<u32> = found.hit().collect();
+        hit.sort_unstable();
+        hit.dedup();
+        let explained = !found.preempted.is_empty() && found.preempted.len() as f64 >= 0.75 * total;
+        let lost_ns: i64 = found.preempted.iter().map(|(_, ns)| *ns).sum();
+        let known = explained && !hit.is_empty();
+        let source = match (known, hit.is_empty()) {
+            (true, _) => "counter of the server; requests and time from pauses of the client's streams",
+            (false, false) => "counter of the server; most struck before first tokens, where the client sees no pause",
+            (false, true) => "counter of the server",
+        };
+        Preemption {
+            total: Some(total),
+            requests_hit: known.then_some(hit.len() as u64),
+            requests_hit_at_least: (!known && !hit.is_empty()).then_some(hit.len() as u64),
+            prefill_s: None,
+            decode_s: (!hit.is_empty()).then_some(lost_ns as f64 / 1e9),
+            source: source.to_string(),
+        }
     }
 
     /// Values of a per-request metric over the ok requests of the scope.

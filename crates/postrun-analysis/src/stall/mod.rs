@@ -146,3 +146,13 @@ pub(crate) struct StallFindings {
     /// Requests that were probably preempted, or passed over, before their first token.
     pub overtaken: Vec<u32>,
 }
+
+impl StallFindings {
+    /// Requests that were probably preempted, before or after their first token. Nothing without send times: a long gap
+    /// alone would fit too much.
+    pub(crate) fn hit(&self) -> impl Iterator<Item = u32> + '_ {
+        let timed = self.stalls.longest.iter().any(|s| s.at_ns.is_some());
+        let paused = self.preempted.iter().map(|(request, _)| *request).filter(move |_| timed);
+        paused.chain(self.overtaken.iter().copied())
+    }
+}
