@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use postrun_analysis::{BucketEdges, Window};
 use std::path::PathBuf;
 
-/// Reads recorded LLM-inference benchmark runs and says what was slow, for whom, and since when.
+/// Reads recorded LLM-inference benchmark runs and says what was slow, for whom, since when, and why.
 #[derive(Debug, Parser)]
 #[command(
     name = "postrun",
@@ -14,12 +14,15 @@ use std::path::PathBuf;
     max_term_width = 100,
     after_help = "Examples:
   postrun report result.json                    a report of a recorded run
+  postrun report result.json server.log metrics.prom
+                                                the same with the server's side
+  postrun diagnose run/                         what is wrong, and what to try
   postrun report sweep/ --format markdown -o sweep.md
   postrun ingest result.json -o run/            the run as Parquet, for notebooks
   postrun inspect result.json                   what the file can tell, and what not
   postrun explain ttft                          how a figure is defined
 
-Exit codes: 0 done; 2 the input or an argument is wrong; 3 an error of postrun itself."
+Exit codes: 0 done; 1 done, and --fail-on was met; 2 the input or an argument is wrong; 3 an error of postrun itself."
 )]
 pub struct Cli {
     /// What to do.
@@ -33,11 +36,13 @@ pub enum Command {
     Ingest(IngestArgs),
     /// Report on recorded runs: raw files, folders or datasets
     Report(ReportArgs),
+    /// Say what is wrong with a run, on what evidence, how sure it is, and what to try
+    Diagnose(DiagnoseArgs),
     /// Say what a file is, what can be known from it, and what cannot
     Inspect(InspectArgs),
-    /// List formats, metrics, topics or data-quality entries
+    /// List formats, metrics, rules, topics or data-quality entries
     List(ListArgs),
-    /// Explain a metric, a format, a topic or a data-quality entry
+    /// Explain a metric, a rule, a format, a topic or a data-quality entry
     Explain(ExplainArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -111,6 +116,9 @@ pub struct ReportArgs {
     /// always there) [default: automatic]
     #[arg(long, value_name = "EDGES", value_parser = value::buckets)]
     pub buckets: Option<BucketEdges>,
+    /// Thresholds and rules of your own for the diagnosis
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub rules: Option<PathBuf>,
     /// Percentiles to show: `50,90,99.9`
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::percentile)]
     pub percentiles: Vec<f64>,
@@ -127,6 +135,57 @@ pub struct ReportArgs {
     /// Fail if any record cannot be read
     #[arg(long)]
     pub strict: bool,
+}
+
+/// Form of a diagnosis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiagnosisFormat {
+    /// Text for a terminal
+    Table,
+    /// Schema postrun.report/1
+    Json,
+    /// For a pull request or a wiki
+    Markdown,
+}
+
+/// Findings from which on a diagnosis fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Any warning or critical finding
+    Warning,
+    /// Any critical finding
+    Critical,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun diagnose result.json server.log metrics.prom
+  postrun diagnose run/ --format json
+  postrun diagnose run/ --slo tpot=50ms --fail-on critical
+
+Exit codes: 0 done; 1 done, and a finding met --fail-on; 2 the input or an argument is wrong; 3 an error of postrun.")]
+pub struct DiagnoseArgs {
+    /// Recorded files, folders or datasets; files that are named together are one run. `-` is standard input
+    #[arg(required = true, value_name = "RUN", value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<String>,
+    /// Form of the diagnosis
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: DiagnosisFormat,
+    /// Exit with 1 if there is a finding of this severity or graver
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub fail_on: Option<FailOn>,
+    /// Thresholds and rules of your own
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub rules: Option<PathBuf>,
+    /// Objectives, which rules judge by: `ttft=500ms,tpot=50ms,e2e=10s`
+    #[arg(long, value_name = "LIST", value_parser = value::slo)]
+    pub slo: Option<SloArg>,
+    /// What to add to the client's clock to get the server's
+    #[arg(long, value_name = "OFFSET", value_parser = value::offset, allow_hyphen_values = true)]
+    pub clock_offset: Option<i64>,
+    /// Read raw files as this format instead of recognising it
+    #[arg(long, value_name = "FORMAT")]
+    pub input_format: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -147,6 +206,8 @@ pub enum ListWhat {
     Formats,
     /// Metrics that are computed
     Metrics,
+    /// Rules of the diagnosis
+    Rules,
     /// Pages about percentiles, buckets, the steady state …
     Topics,
     /// Data-quality entries
@@ -168,7 +229,7 @@ pub struct ListArgs {
   postrun explain vllm_bench
   postrun explain not_streamed")]
 pub struct ExplainArgs {
-    /// Id of a metric, a format, a topic or a data-quality entry (see `postrun list`)
+    /// Id of a metric, a rule, a format, a topic or a data-quality entry (see `postrun list`)
     #[arg(value_name = "NAME")]
     pub name: String,
 }

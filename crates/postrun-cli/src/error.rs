@@ -1,6 +1,7 @@
 //! What a command can fail with.
 
 use postrun_analysis::AnalysisError;
+use postrun_diagnose::RulesFileError;
 use postrun_ingest::IngestError;
 use postrun_schema::SchemaError;
 
@@ -16,6 +17,17 @@ pub enum CliError {
     /// Analysing failed.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
+    /// A rules file does not parse.
+    #[error(transparent)]
+    Rules(#[from] RulesFileError),
+    /// A file could not be read.
+    #[error("{file}: {source}")]
+    Read {
+        /// File.
+        file: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// Writing the result failed.
     #[error("could not write {file}: {source}")]
     Write {

@@ -9,10 +9,20 @@ use std::process::ExitCode;
 
 /// Done.
 pub const DONE: u8 = 0;
+/// Done, and a finding met `--fail-on`.
+pub const FINDING: u8 = 1;
 /// The user's input is wrong: a file that cannot be read or is not what it should be, a bad argument.
 pub const BAD_INPUT: u8 = 2;
 /// Our fault.
 pub const INTERNAL: u8 = 3;
+
+/// The code of a diagnosis; true: a finding met `--fail-on`.
+pub fn diagnosed(result: Result<bool, CliError>) -> ExitCode {
+    match result {
+        Ok(true) => ExitCode::from(FINDING),
+        other => code(other.map(drop)),
+    }
+}
 
 /// Prints the error, if any, and gives the code. A reader that closed our output early is no error.
 pub fn code(result: Result<(), CliError>) -> ExitCode {

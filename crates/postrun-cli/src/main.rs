@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Ingest(args) => commands::ingest::run(args),
         Command::Report(args) => commands::report::run(args),
+        Command::Diagnose(args) => return exit::diagnosed(commands::diagnose::run(args)),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::List(args) => commands::list::run(args),
         Command::Explain(args) => commands::explain::run(args),

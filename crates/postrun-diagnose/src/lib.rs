@@ -17,7 +17,7 @@ pub use diagnosis::{Cleared, Diagnosis, NotChecked, diagnose};
 pub use finding::{Effect, Evidence, Finding, Reference, Severity, Verdict};
 pub use measure::{Advice, Measure, Server};
 pub use rule::Rule;
-pub use rule_set::RuleSet;
+pub use rule_set::{RuleSet, RulesFileError};
 pub use rules::{RULES, find_rule};
 pub use thresholds::{Threshold, Thresholds};
 pub use user_rule::UserRule;

@@ -1,9 +1,11 @@
 //! The JSON report, schema `postrun.report/1`. Times are in milliseconds where the key says `_ms`, else in seconds.
 
 use crate::json_server::{self, ServerKeys};
+use crate::report;
 use postrun_analysis::{
     BucketResult, METRICS, MetricSummary, RunAnalysis, RunValue, ServerWindow, SteadyState, Summary,
 };
+use postrun_diagnose::Diagnosis;
 use postrun_schema::{IssueCode, Severity, Unit};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -17,7 +19,7 @@ pub const REPORT_JSON_SCHEMA: &str = include_str!("../schema/postrun.report-1.sc
 const MS_PER_NS: f64 = 1e-6;
 
 /// The report of `runs` as JSON text that ends in a line break.
-pub fn to_json(runs: &[RunAnalysis]) -> Result<String, serde_json::Error> {
+pub fn to_json(runs: &[report::Report]) -> Result<String, serde_json::Error> {
     let report =
         Report { schema: REPORT_SCHEMA, postrun: env!("CARGO_PKG_VERSION"), runs: runs.iter().map(run).collect() };
     serde_json::to_string_pretty(&report).map(|text| text + "\n")
@@ -66,6 +68,8 @@ struct Run<'a> {
     timeline: Option<TimelineS>,
     #[serde(flatten)]
     server_side: ServerKeys<'a>,
+    #[serde(flatten)]
+    diagnosis: &'a Diagnosis,
     reported: &'a [postrun_analysis::ReportedFigure],
     unavailable: &'a [postrun_analysis::Unavailable],
     data_quality: Vec<Quality<'a>>,
@@ -224,7 +228,8 @@ struct Quality<'a> {
     at: &'a str,
 }
 
-fn run(a: &RunAnalysis) -> Run<'_> {
+fn run(report: &report::Report) -> Run<'_> {
+    let a = &report.run;
     let m = &a.manifest;
     Run {
         label: &m.label,
@@ -262,6 +267,7 @@ fn run(a: &RunAnalysis) -> Run<'_> {
         buckets: a.buckets.iter().map(bucket).collect(),
         timeline: a.timeline.as_ref().map(timeline),
         server_side: json_server::keys(a),
+        diagnosis: &report.diagnosis,
         reported: &a.reported,
         unavailable: &a.unavailable,
         data_quality: m.issues.iter().map(quality).collect(),

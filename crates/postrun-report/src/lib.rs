@@ -1,15 +1,17 @@
 //! Draws tables, Markdown, CSV and JSON from finished values.
 //!
-//! Decides nothing and computes nothing: it takes [`postrun_analysis::RunAnalysis`] values, turns nanoseconds into
+//! Decides nothing and computes nothing: it takes analyses with their diagnoses ([`Report`]), turns nanoseconds into
 //! units that people read, and writes text. The same input gives the same bytes.
 
 mod client_section;
 mod csv;
+mod diagnosis_section;
 mod json;
 mod json_server;
 mod markdown;
 mod overview;
 mod quantity;
+mod report;
 mod section;
 mod sections;
 mod server_section;
@@ -21,5 +23,6 @@ pub use csv::to_csv;
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
 pub use quantity::{bytes, seconds};
+pub use report::{Parts, Report};
 pub use sections::issue_text;
 pub use terminal::{Look, printable, to_table, wrap};

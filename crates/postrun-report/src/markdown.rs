@@ -1,21 +1,21 @@
 //! The report as Markdown that code-hosting sites render.
 
 use crate::overview::overview;
+use crate::report::{Parts, Report};
 use crate::section::{Grid, Section};
 use crate::sections;
-use postrun_analysis::RunAnalysis;
 
 /// Columns that curves are drawn for.
 const WIDTH: usize = 100;
 
 /// The report of `runs`.
-pub fn to_markdown(runs: &[RunAnalysis]) -> String {
+pub fn to_markdown(runs: &[Report], parts: Parts) -> String {
     let mut out = String::from("# postrun report\n");
-    if runs.len() > 1 {
+    if runs.len() > 1 && parts == Parts::All {
         render(&overview(runs), 2, &mut out);
     }
     for run in runs {
-        for (i, section) in sections::of_run(run, WIDTH).iter().enumerate() {
+        for (i, section) in sections::of_run(run, parts, WIDTH).iter().enumerate() {
             render(section, if i == 0 { 2 } else { 3 }, &mut out);
         }
     }

@@ -1,6 +1,7 @@
 //! Many runs at a glance: one row a run.
 
 use crate::quantity::{ms, number, percentile_name, setting};
+use crate::report::Report;
 use crate::section::{Grid, Section};
 use crate::wording::{FEW_NOTE, cell, few_mark};
 use postrun_analysis::RunAnalysis;
@@ -14,7 +15,8 @@ const LATENCIES: [(&str, &str, f64); 5] = [
 ];
 
 /// One row a run. Where a file holds the client's summary only, the client's figure stands in, marked.
-pub(crate) fn overview(runs: &[RunAnalysis]) -> Section {
+pub(crate) fn overview(reports: &[Report]) -> Section {
+    let runs: Vec<&RunAnalysis> = reports.iter().map(|r| &r.run).collect();
     let mut grid = Grid::new(&["Run", "load", "ok", "failed", "\nreq/s", "output\ntok/s"]);
     grid.text_columns = vec![0, 1];
     for (label, _, p) in LATENCIES {
@@ -27,8 +29,8 @@ pub(crate) fn overview(runs: &[RunAnalysis]) -> Section {
     // E2E, load, ITL, TPOT: what is left still says how much, how many failed and how long one waits.
     grid.drop_order = vec![10, 1, 9, 8];
     let (mut borrowed, mut few) = (false, false);
-    let names = short_labels(runs);
-    for (a, name) in runs.iter().zip(names) {
+    let names = short_labels(&runs);
+    for (a, name) in runs.iter().copied().zip(names) {
         let mut row = vec![name, load(a), a.requests.ok.to_string(), a.requests.failed.to_string()];
         let mut theirs = |value: Option<f64>| {
             borrowed |= value.is_some();
@@ -66,7 +68,7 @@ pub(crate) fn overview(runs: &[RunAnalysis]) -> Section {
 }
 
 /// Labels without what they all begin and end with.
-fn short_labels(runs: &[RunAnalysis]) -> Vec<String> {
+fn short_labels(runs: &[&RunAnalysis]) -> Vec<String> {
     let labels: Vec<Vec<char>> = runs.iter().map(|a| a.manifest.label.chars().collect()).collect();
     let shortest = labels.iter().map(Vec::len).min().unwrap_or(0);
     let same = |at: &dyn Fn(&[char]) -> Option<char>| labels.iter().all(|l| at(l) == at(&labels[0]));

@@ -1,7 +1,9 @@
 //! What a person reads of one run, section by section, for terminal and Markdown alike.
 
 use crate::client_section;
+use crate::diagnosis_section;
 use crate::quantity::{bytes, chosen_time, ms, number, percent, percentile_name, plain, seconds, setting};
+use crate::report::{Parts, Report};
 use crate::section::{Grid, Section};
 use crate::server_section;
 use crate::spark::spark;
@@ -14,9 +16,15 @@ use postrun_schema::{Issue, IssueCode, Severity, Table, Unit};
 /// Room that a timeline needs beside its curves.
 const BESIDE_CURVE: usize = 50;
 
-/// All sections of one run, for text of `width` columns.
-pub(crate) fn of_run(a: &RunAnalysis, width: usize) -> Vec<Section> {
-    let mut out = vec![headline(a)];
+/// The sections of one run, for text of `width` columns.
+pub(crate) fn of_run(report: &Report, parts: Parts, width: usize) -> Vec<Section> {
+    let (a, diagnosis) = (&report.run, &report.diagnosis);
+    let mut out = vec![headline(a), diagnosis_section::verdict(diagnosis)];
+    if parts == Parts::Diagnosis {
+        out.extend(diagnosis_section::findings(diagnosis));
+        out.extend(diagnosis_section::rest(diagnosis));
+        return out;
+    }
     if !a.metrics.is_empty() {
         out.push(latency("Latency in ms", &a.metrics, a));
     }
@@ -27,6 +35,7 @@ pub(crate) fn of_run(a: &RunAnalysis, width: usize) -> Vec<Section> {
     out.extend(goodput(a));
     out.extend(buckets(a));
     out.extend(timeline(a, width));
+    out.extend(diagnosis_section::findings(diagnosis));
     out.extend(client_section::parity(a));
     out.extend(data_quality(a));
     out.extend(unavailable(a));

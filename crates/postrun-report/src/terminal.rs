@@ -1,10 +1,10 @@
 //! The report as text for a terminal.
 
 use crate::overview::overview;
+use crate::report::{Parts, Report};
 use crate::section::{Grid, Section};
 use crate::sections;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
-use postrun_analysis::RunAnalysis;
 
 /// One rule under the header and nothing else: rows stay close together.
 const RULE_UNDER_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -19,13 +19,13 @@ pub struct Look {
 }
 
 /// The report of `runs` as text that ends in a line break.
-pub fn to_table(runs: &[RunAnalysis], look: Look) -> String {
+pub fn to_table(runs: &[Report], parts: Parts, look: Look) -> String {
     let mut out = String::new();
-    if runs.len() > 1 {
+    if runs.len() > 1 && parts == Parts::All {
         render(&overview(runs), look, &mut out);
     }
     for run in runs {
-        for section in sections::of_run(run, usize::from(look.width)) {
+        for section in sections::of_run(run, parts, usize::from(look.width)) {
             render(&section, look, &mut out);
         }
     }

@@ -4,6 +4,7 @@ use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::output::print_wrapped;
 use postrun_analysis::{METRICS, TOPICS, find_metric};
+use postrun_diagnose::{RULES, Rule, Threshold, find_rule};
 use postrun_ingest::INGESTORS;
 use postrun_schema::IssueCode;
 
@@ -26,11 +27,21 @@ fn page(name: &str) -> Option<String> {
     if let Some(ingestor) = INGESTORS.iter().find(|i| i.id == id) {
         return Some(format!("{} ({})\n\n{}", ingestor.id, ingestor.title, flow(&ingestor.doc.text())));
     }
+    if let Some(rule) = find_rule(&id) {
+        return Some(format!("{} ({})\n\n{}\n\n{}", rule.id, rule.title, flow(&rule.doc.text()), thresholds(rule)));
+    }
     if let Some(topic) = TOPICS.iter().find(|t| t.id == id) {
         return Some(format!("{}\n\n{}", topic.id, flow(&topic.doc.text())));
     }
     let code = IssueCode::ALL.iter().find(|c| c.id() == id)?;
     Some(format!("{id} (data quality)\n\n{}", code.meaning()))
+}
+
+/// The thresholds of a rule with their reasons, as they can be set in a rules file.
+fn thresholds(rule: &Rule) -> String {
+    let line = |t: &Threshold| format!("- {} = {} {}: {}", t.key, t.default, t.unit, t.why);
+    let lines: Vec<String> = rule.thresholds.iter().map(line).collect();
+    if lines.is_empty() { String::new() } else { format!("# Thresholds\n\n{}", lines.join("\n")) }
 }
 
 /// Lines of one paragraph or list item joined, so that they can be wrapped to any width.
@@ -55,6 +66,7 @@ fn flow(text: &str) -> String {
 fn unknown(name: &str) -> String {
     let ids = METRICS.iter().map(|m| m.id.to_string());
     let ids = ids.chain(INGESTORS.iter().map(|i| i.id.to_string())).chain(TOPICS.iter().map(|t| t.id.to_string()));
+    let ids = ids.chain(RULES.iter().map(|r| r.id.to_string()));
     let mut near: Vec<(f64, String)> = ids
         .chain(IssueCode::ALL.iter().map(|c| c.id()))
         .map(|id| (strsim::jaro_winkler(&id, &name.to_lowercase()), id))
@@ -66,7 +78,7 @@ fn unknown(name: &str) -> String {
         true => String::new(),
         false => format!("; did you mean {}?", near.join(" or ")),
     };
-    format!("nothing is called {name:?}{hint} (`postrun list metrics|formats|topics|quality` names everything)")
+    format!("nothing is called {name:?}{hint} (`postrun list metrics|rules|formats|topics|quality` names everything)")
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
-//! `postrun list formats|metrics|topics|quality`.
+//! `postrun list formats|metrics|rules|topics|quality`.
 
 use crate::args::{ListArgs, ListWhat};
 use crate::error::CliError;
 use crate::output::print_listing;
 use postrun_analysis::{METRICS, TOPICS};
+use postrun_diagnose::RULES;
 use postrun_ingest::INGESTORS;
 use postrun_schema::IssueCode;
 
@@ -11,6 +12,7 @@ pub fn run(args: ListArgs) -> Result<(), CliError> {
     let rows: Vec<(String, String)> = match args.what {
         ListWhat::Formats => INGESTORS.iter().map(|i| (i.id.to_string(), i.doc.headline())).collect(),
         ListWhat::Metrics => METRICS.iter().map(|m| (m.id.to_string(), m.doc.headline())).collect(),
+        ListWhat::Rules => RULES.iter().map(|r| (r.id.to_string(), r.doc.headline())).collect(),
         ListWhat::Topics => TOPICS.iter().map(|t| (t.id.to_string(), t.doc.headline())).collect(),
         ListWhat::Quality => IssueCode::ALL.iter().map(|c| (c.id(), c.meaning().to_string())).collect(),
     };

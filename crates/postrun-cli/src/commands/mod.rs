@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 pub mod completions;
+pub mod diagnose;
 pub mod explain;
 pub mod ingest;
 pub mod inspect;

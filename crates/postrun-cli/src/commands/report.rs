@@ -1,11 +1,12 @@
 //! `postrun report RUN_OR_FILE...`.
 
-use super::runs;
+use super::runs::{self, Runs};
 use crate::args::{ReportArgs, ReportFormat};
 use crate::error::CliError;
 use crate::output::{print, styled, width, write_file};
 use postrun_analysis::{Options, RunAnalysis, analyse};
-use postrun_report::{Look, to_csv, to_json, to_markdown, to_table};
+use postrun_diagnose::{RuleSet, diagnose};
+use postrun_report::{Look, Parts, Report, to_csv, to_json, to_markdown, to_table};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -14,6 +15,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         Some(format) => format,
         None => by_ending(args.output.as_deref())?,
     };
+    let rules = rules(args.rules.as_deref())?;
     let opened = runs::open(&args.inputs, args.input_format.as_deref(), args.strict, args.clock_offset)?;
     let options = Options {
         buckets: args.buckets,
@@ -21,19 +23,34 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         objectives: args.slo.map(|slo| slo.0).unwrap_or_default(),
         window: args.window,
     };
-    let mut analyses = opened.datasets.iter().map(|d| analyse(d, &options)).collect::<Result<Vec<_>, _>>()?;
-    tell_apart(&mut analyses);
+    let reports = reports(&opened, &options, &rules)?;
     let to_file = args.output.is_some();
     let text = match format {
-        ReportFormat::Table => to_table(&analyses, Look { width: width(), styled: styled() && !to_file }),
-        ReportFormat::Json => to_json(&analyses)?,
-        ReportFormat::Markdown => to_markdown(&analyses),
-        ReportFormat::Csv => to_csv(&analyses),
+        ReportFormat::Table => to_table(&reports, Parts::All, Look { width: width(), styled: styled() && !to_file }),
+        ReportFormat::Json => to_json(&reports)?,
+        ReportFormat::Markdown => to_markdown(&reports, Parts::All),
+        ReportFormat::Csv => to_csv(&reports),
     };
     match &args.output {
         Some(path) => write_file(path, &text),
         None => print(&text),
     }
+}
+
+/// Every opened run, analysed and diagnosed.
+pub fn reports(opened: &Runs, options: &Options, rules: &RuleSet) -> Result<Vec<Report>, CliError> {
+    let mut analyses = opened.datasets.iter().map(|d| analyse(d, options)).collect::<Result<Vec<_>, _>>()?;
+    tell_apart(&mut analyses);
+    let report = |run: RunAnalysis| Report { diagnosis: diagnose(&run, rules), run };
+    Ok(analyses.into_iter().map(report).collect())
+}
+
+/// The rules to judge by: the built-in ones, with the user's thresholds and rules where there is a file of them.
+pub fn rules(file: Option<&Path>) -> Result<RuleSet, CliError> {
+    let Some(path) = file else { return Ok(RuleSet::default()) };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|source| CliError::Read { file: name.clone(), source })?;
+    Ok(RuleSet::from_toml(&name, &text)?)
 }
 
 fn by_ending(output: Option<&Path>) -> Result<ReportFormat, CliError> {

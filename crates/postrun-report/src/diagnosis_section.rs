@@ -1,0 +1,119 @@
+//! The diagnosis for a person: a verdict of three lines, then the evidence.
+
+use crate::quantity::number;
+use crate::section::Section;
+use postrun_diagnose::{Advice, Diagnosis, Evidence, Finding, Severity};
+
+/// Measures, evidence and rules named before "and n more".
+const NAMED: usize = 4;
+/// From here on a finding can be relied upon.
+const SURE: f64 = 0.7;
+
+/// Three lines that a tired engineer understands.
+pub(crate) fn verdict(d: &Diagnosis) -> Section {
+    let mut section = Section::new("Verdict");
+    let Some(primary) = d.findings.iter().find(|f| f.severity > Severity::Info) else {
+        section.lines.push("Nothing is wrong as far as this recording tells.".to_string());
+        section.lines.push(counts(d));
+        return section;
+    };
+    let how_sure = if primary.confidence >= SURE { "" } else { "probably " };
+    section.lines.push(format!("{}: {how_sure}{}.", severity(primary.severity), primary.summary));
+    let effect = primary.effect.as_ref().map(|e| format!("{}.", capital(&e.text)));
+    let explained: Vec<&str> =
+        d.findings.iter().filter(|f| f.caused_by.contains(&primary.rule)).map(|f| f.rule.as_str()).collect();
+    let others = if explained.is_empty() { String::new() } else { format!(" It explains {}.", explained.join(", ")) };
+    let second = format!("{}{others}", effect.unwrap_or_default());
+    section.lines.extend(Some(second.trim().to_string()).filter(|line| !line.is_empty()));
+    let first: Vec<String> = primary.measures.iter().take(2).map(measure).collect();
+    section.lines.push(format!("Try first: {}.", first.join("; ")));
+    section
+}
+
+/// All findings, each with evidence and measures.
+pub(crate) fn findings(d: &Diagnosis) -> Option<Section> {
+    if d.findings.is_empty() {
+        return None;
+    }
+    let mut section = Section::new("Findings");
+    for f in &d.findings {
+        section.lines.extend(lines(f));
+    }
+    section.notes.push(counts(d));
+    Some(section)
+}
+
+fn lines(f: &Finding) -> Vec<String> {
+    let sure = format!("{:.0} % sure", f.confidence * 100.0);
+    let scope = if f.scope == "whole run" { String::new() } else { format!(", {}", f.scope) };
+    let mut out = vec![format!("{}[{}] {} ({sure}{scope})", severity(f.severity), f.rule, f.summary)];
+    if !f.caused_by.is_empty() {
+        out.push(format!("  caused by  {}", f.caused_by.join(", ")));
+    }
+    out.extend(f.effect.as_ref().map(|e| format!("  effect     {}", e.text)));
+    let shown: Vec<String> = f.evidence.iter().take(NAMED).map(evidence).collect();
+    out.push(format!("  evidence   {}", shown.join("; ")));
+    if !f.ruled_out.is_empty() {
+        out.push(format!("  not        {}", f.ruled_out.join("; ")));
+    }
+    let tried: Vec<String> = f.measures.iter().take(NAMED).map(measure).collect();
+    out.push(format!("  try        {}", tried.join("; ")));
+    out
+}
+
+/// What was looked at and found in order, and what could not be judged.
+pub(crate) fn rest(d: &Diagnosis) -> Option<Section> {
+    if d.cleared.is_empty() && d.not_checked.is_empty() {
+        return None;
+    }
+    let mut section = Section::new("Looked at as well");
+    if !d.cleared.is_empty() {
+        let names: Vec<&str> = d.cleared.iter().map(|c| c.rule.as_str()).collect();
+        section.lines.push(format!("clear: {}", names.join(", ")));
+    }
+    for n in &d.not_checked {
+        section.lines.push(format!("not judged: {}: needs {}", n.rule, n.missing.join("; ")));
+    }
+    Some(section)
+}
+
+fn counts(d: &Diagnosis) -> String {
+    let not = match d.not_checked.len() {
+        0 => String::new(),
+        n => format!(", {n} could not be judged (`postrun diagnose` says why)"),
+    };
+    format!("{} rules clear{not}.", d.cleared.len())
+}
+
+fn severity(s: Severity) -> &'static str {
+    match s {
+        Severity::Info => "info",
+        Severity::Warning => "warning",
+        Severity::Critical => "critical",
+    }
+}
+
+fn measure(a: &Advice) -> String {
+    match a.flag {
+        Some(flag) => format!("{} ({flag})", a.text),
+        None => a.text.to_string(),
+    }
+}
+
+/// `ttft_ms p95 4200 ms (threshold 500)`.
+fn evidence(e: &Evidence) -> String {
+    let unit = |unit: &str| if unit.is_empty() || unit == "share" { String::new() } else { format!(" {unit}") };
+    let value = |v: f64| if e.unit == "share" { format!("{} %", number(v * 100.0)) } else { number(v) };
+    let stat = if e.stat == "value" { String::new() } else { format!(" {}", e.stat) };
+    let against = e.compared_with.as_ref().map(|r| format!(" ({} {})", r.what, value(r.value))).unwrap_or_default();
+    let requests = match e.requests.as_slice() {
+        [] => String::new(),
+        list => format!(", requests {}", list.iter().take(NAMED).map(u32::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    format!("{}{stat} {}{}{against}{requests}", e.metric, value(e.value), unit(e.unit))
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
