@@ -2,8 +2,8 @@
 
 use crate::candidate::Candidate;
 use crate::source::{Input, base_name};
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 /// File names that say nothing: the folder's name is the run's.
 const GENERIC_STEMS: &[&str] =
@@ -52,14 +52,18 @@ fn stem(path: &Path) -> String {
 
 /// Files of the same name in different folders are told apart by their folder.
 pub(crate) fn tell_apart(candidates: &mut [Candidate]) {
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    // Files of one folder under one label are parts of one run.
+    let mut seen: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
     for c in candidates.iter() {
-        *seen.entry(c.label.clone()).or_default() += 1;
+        if let Input::Path(path) = &c.input {
+            let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+            seen.entry(c.label.clone()).or_default().insert(folder);
+        }
     }
     for c in candidates {
         let Input::Path(path) = &c.input else { continue };
         let parent = path.parent().map(base_name).filter(|p| !GENERIC_FOLDERS.contains(&p.as_str()));
-        if let (Some(true), Some(parent)) = (seen.get(&c.label).map(|n| *n > 1), parent) {
+        if let (Some(true), Some(parent)) = (seen.get(&c.label).map(|folders| folders.len() > 1), parent) {
             c.label = format!("{parent}.{}", c.label);
         }
     }

@@ -36,7 +36,10 @@ pub(crate) fn findings(d: &Diagnosis) -> Option<Section> {
         return None;
     }
     let mut section = Section::new("Findings");
-    for f in &d.findings {
+    for (i, f) in d.findings.iter().enumerate() {
+        if i > 0 {
+            section.lines.push(String::new());
+        }
         section.lines.extend(lines(f));
     }
     section.notes.push(counts(d));

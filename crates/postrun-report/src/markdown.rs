@@ -24,8 +24,11 @@ pub fn to_markdown(runs: &[Report], parts: Parts) -> String {
 
 fn render(section: &Section, level: usize, out: &mut String) {
     out.push_str(&format!("\n{} {}\n\n", "#".repeat(level), escape(&section.title)));
-    for line in &section.lines {
-        out.push_str(&format!("- {}\n", escape(line)));
+    for line in section.lines.iter().filter(|line| !line.is_empty()) {
+        // What belongs to the line above is indented.
+        let deeper = if line.starts_with("  ") { "  " } else { "" };
+        let words: Vec<&str> = line.split_whitespace().collect();
+        out.push_str(&format!("{deeper}- {}\n", escape(&words.join(" "))));
     }
     if let Some(grid) = &section.table {
         if !section.lines.is_empty() {

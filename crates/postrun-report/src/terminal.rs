@@ -97,19 +97,23 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// `text` in lines of at most `width`, indented by two from the second on. A number keeps its `%`.
+/// `text` in lines of at most `width`, indented by two more from the second on. A number keeps its `%`.
 pub fn wrap(text: &str, width: usize, out: &mut String) {
     let width = width.max(20);
-    let mut line = String::new();
-    for word in text.replace(" %", "\u{0}%").split(' ') {
+    let text = text.trim_end();
+    let first = text.len() - text.trim_start_matches(' ').len();
+    let (mut line, mut empty) = (" ".repeat(first), true);
+    for word in text[first..].replace(" %", "\u{0}%").split(' ') {
         let word = word.replace('\u{0}', " ");
-        if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
             out.push_str(line.trim_end());
             out.push('\n');
-            line = "  ".to_string();
-        } else if !line.is_empty() && line != "  " {
+            (line, empty) = (" ".repeat(first + 2), true);
+        }
+        if !empty {
             line.push(' ');
         }
+        empty = false;
         line.push_str(&word);
     }
     out.push_str(line.trim_end());
@@ -125,6 +129,9 @@ mod tests {
         let mut out = String::new();
         wrap("aaaa bbbb cccc dddd eeee ffff", 20, &mut out);
         assert_eq!(out, "aaaa bbbb cccc dddd\n  eeee ffff\n");
+        let mut out = String::new();
+        wrap("  label     bbbb cccc", 20, &mut out);
+        assert_eq!(out, "  label     bbbb\n    cccc\n");
         let mut out = String::new();
         wrap("ramp-up is about 12 % of it", 20, &mut out);
         assert_eq!(out, "ramp-up is about\n  12 % of it\n");
