@@ -10,6 +10,8 @@ fn snapshot(name: &str, text: &str) {
 
 const RECORDING: &str = "fixtures/vllm_bench/long_prompts/input/result.json";
 
+const WITH_SERVER: &str = "fixtures/server_side/kv_tight/input";
+
 #[test]
 fn report_at_80_columns() {
     snapshot("report_80", &run(["report", RECORDING]).stdout);
@@ -29,6 +31,17 @@ fn report_at_140_columns_with_objectives() {
 #[test]
 fn report_as_markdown() {
     snapshot("report_markdown", &run(["report", RECORDING, "--format", "markdown"]).stdout);
+}
+
+#[test]
+fn report_with_the_servers_side() {
+    snapshot("report_server_side", &run(["report", WITH_SERVER]).stdout);
+}
+
+#[test]
+fn diagnosis() {
+    snapshot("diagnosis", &run(["diagnose", WITH_SERVER]).stdout);
+    snapshot("diagnosis_markdown", &run(["diagnose", WITH_SERVER, "--format", "markdown"]).stdout);
 }
 
 #[test]
@@ -55,7 +68,9 @@ fn help_and_listings() {
         ("help_ingest", vec!["ingest", "--help"]),
         ("list_metrics", vec!["list", "metrics"]),
         ("list_formats", vec!["list", "formats"]),
+        ("list_rules", vec!["list", "rules"]),
         ("explain_ttft", vec!["explain", "ttft"]),
+        ("explain_rule", vec!["explain", "frequent_preemption"]),
     ] {
         snapshot(name, &run(args).stdout);
     }

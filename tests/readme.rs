@@ -51,7 +51,7 @@ fn the_report_it_shows_is_the_report_it_gets() {
     let shown = text.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
     let output = postrun()
         .current_dir(root())
-        .args(["report", "fixtures/vllm_bench/long_prompts/input/result.json"])
+        .args(["report", "fixtures/server_side/kv_tight/input"])
         .output()
         .unwrap();
     let full = String::from_utf8(output.stdout).unwrap();

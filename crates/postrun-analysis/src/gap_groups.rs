@@ -137,6 +137,7 @@ impl Selections {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::tracks::Tracks;
     use crate::requests::Requests;
     use crate::window::Window;
 
@@ -153,6 +154,7 @@ mod tests {
             steady: Some(Window { start_ns: 140, end_ns: 160 }),
             timeline: Some((115, 30, 2)),
             percentiles: &[],
+            tracks: &Tracks::default(),
         };
         let at_ns = [10, 20, 30, 40, 50, 60, 90];
         let chunks = RequestChunks {
