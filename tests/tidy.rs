@@ -4,7 +4,14 @@ use crate::support::root;
 use std::path::{Path, PathBuf};
 
 /// Crates in dependency order: each may use only those before it.
-const ORDER: [&str; 5] = ["postrun-schema", "postrun-ingest", "postrun-analysis", "postrun-report", "postrun-cli"];
+const ORDER: [&str; 6] = [
+    "postrun-schema",
+    "postrun-ingest",
+    "postrun-analysis",
+    "postrun-report",
+    "postrun-simulate",
+    "postrun-cli",
+];
 const LINES: usize = 420;
 
 fn rust_files(dir: &Path, out: &mut Vec<PathBuf>) {

@@ -2,6 +2,8 @@
 //!
 //! Prints a line for each: name, split, causes, consequences, size of the folder, time to simulate.
 
+#![allow(clippy::print_stdout)]
+
 use postrun_simulate::{LabelledScenario, Summary, consequences, scenarios, simulate, write};
 use std::path::Path;
 use std::time::Instant;

@@ -3,7 +3,7 @@
 use crate::kv::Kv;
 use crate::rng::{Rng, Stream};
 use crate::run::{Phase, Preemption};
-use crate::scenario::Scenario;
+use crate::scenario::{PreemptionMode, Scenario};
 use crate::workload::{Fate, Planned};
 use std::collections::VecDeque;
 
@@ -128,7 +128,10 @@ impl<'a> Engine<'a> {
     pub(crate) fn abort(&mut self, request: u32) {
         let place = std::mem::replace(&mut self.live[request as usize].place, Place::Gone);
         if matches!(place, Place::Waiting | Place::Running) {
-            self.waiting.retain(|r| *r != request);
+            // Who gives up first is near the front.
+            if let Some(i) = self.waiting.iter().position(|r| *r == request) {
+                self.waiting.remove(i);
+            }
             self.running.retain(|r| *r != request);
             self.kv.free(request as usize);
             self.counters.aborted += 1;
@@ -137,7 +140,7 @@ impl<'a> Engine<'a> {
 
     /// Takes a running request off the device and puts it in front of the queue.
     pub(crate) fn preempt(&mut self, request: u32, t: i64) {
-        let recompute = self.scenario.server.preemption == crate::scenario::PreemptionMode::Recompute;
+        let recompute = self.scenario.server.preemption == PreemptionMode::Recompute;
         self.running.retain(|r| *r != request);
         self.waiting.push_front(request);
         self.kv.free(request as usize);

@@ -28,12 +28,16 @@ pub fn supports(cause: Cause, run: &Run, s: &Summary) -> bool {
             let wants_more = closed && s.crowding < 5.0;
             few || (wants_more && s.cpu_share >= 0.6) || s.frontend_share >= 0.8
         }
-        Cause::ThroughputAtLatencyCost => s.crowding >= 2.5 && s.mean_decodes >= 32.0 && s.cpu_share < 0.5,
+        Cause::ThroughputAtLatencyCost => {
+            s.crowding.max(s.crowding_late) >= 2.5 && s.mean_decodes >= 32.0 && s.cpu_share < 0.5
+        }
         Cause::MemoryNearLimit => s.kv_high_share >= 0.4,
         Cause::FrequentPreemption => s.preemptions_per_request >= 0.15 && s.preemption_lost_share >= 0.03,
         Cause::HeavyTail => s.e2e_p99_ms >= 4.5 * s.e2e_p50_ms,
         Cause::QueueingDominatesTtft => s.queue_share_of_ttft >= 0.5 && s.queue_mean_ms >= 100.0,
-        Cause::PrefillBlocksDecode => s.prefill_share_of_gaps >= 0.15 && s.gap_p99_ms >= 6.0 * s.gap_p50_ms,
+        Cause::PrefillBlocksDecode => {
+            s.prefill_share_of_gaps >= 0.15 && s.gap_p99_ms - s.gap_p50_ms >= 5.0 * s.tpot_p50_ms
+        }
         Cause::Saturated => !closed && s.queue_growth >= 1.6 && s.queue_last_quarter_ms >= 1000.0,
         Cause::FailuresDistortLatency => s.failed_share >= 0.02,
         Cause::WarmUpInTheNumbers => s.start_slowness >= 1.8,

@@ -22,6 +22,8 @@ mod client;
 mod cost;
 mod defaults;
 mod engine;
+#[cfg(test)]
+mod engine_test;
 mod error;
 mod evidence;
 mod kv;
@@ -48,6 +50,6 @@ pub use scenario::{
     Arrivals, Change, Client, Clocks, Disturbances, Failures, KvCache, Load, Network, PreemptionMode, Prefix, Ramp,
     Recording, Scenario, Server, Speculation, Stalls, StepCost, WarmUp,
 };
-pub use scenarios::{LabelledScenario, Split, scenarios};
+pub use scenarios::{LabelledScenario, Split, calibration, scenarios};
 pub use simulator::simulate;
 pub use summary::Summary;

@@ -252,6 +252,10 @@ impl<'a> Simulator<'a> {
     fn add_up(&mut self, plan: &Plan, length: i64, time: &StepTime) {
         let totals = &mut self.totals;
         let (length_f, decodes) = (length as f64, f64::from(plan.work.decodes));
+        let live = &self.engine.live;
+        let streaming = self.engine.running.iter().filter(|r| !live[**r as usize].prefilling).count() as f64;
+        // In a step of prompts alone, whoever decodes waits for all of it.
+        let by_prefill = if plan.work.decodes == 0 { time.total } else { time.by_prefill };
         let used = self.engine.kv.used();
         totals.steps += 1;
         totals.busy_ns += length;
@@ -262,9 +266,9 @@ impl<'a> Simulator<'a> {
         totals.kv_ns += share * length_f;
         totals.kv_high_ns += if share >= 0.9 { length } else { 0 };
         totals.kv_peak = totals.kv_peak.max(used);
-        totals.gaps_ns += decodes * length_f;
-        totals.gaps_by_prefill_ns += decodes * time.by_prefill as f64;
-        totals.gaps_by_stall_ns += decodes * (length - time.total).max(0) as f64;
+        totals.gaps_ns += streaming * length_f;
+        totals.gaps_by_prefill_ns += streaming * by_prefill as f64;
+        totals.gaps_by_stall_ns += streaming * (length - time.total).max(0) as f64;
     }
 
     /// Takes the scrapes and log lines due before `t`; the first of each comes `idle_s` before the start.

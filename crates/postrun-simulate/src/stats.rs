@@ -29,7 +29,8 @@ pub(crate) fn deviation(values: &[f64]) -> f64 {
 
 /// `part / whole`, 0 where there is no whole.
 pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
+    // Adding 0 turns the -0 of an empty sum into 0.
+    if whole > 0.0 { part / whole + 0.0 } else { 0.0 }
 }
 
 /// Pearson's correlation; 0 where one side does not vary.

@@ -57,6 +57,8 @@ pub struct Summary {
     pub frontend_share: f64,
     /// TPOT over the time of a step with one decoding request.
     pub crowding: f64,
+    /// The same over the last third of requests.
+    pub crowding_late: f64,
     /// KV cache usage, mean over step time.
     pub kv_mean: f64,
     /// KV cache usage, highest.
@@ -168,7 +170,10 @@ impl Summary {
         self.prefix_repeat_share = ratio(c.repeated_tokens as f64, c.prefix_queries as f64);
         let context = mean(&run.requests.iter().map(|r| f64::from(r.prompt_tokens)).collect::<Vec<_>>()) as u64;
         let (cpu, decode, _) = parts_us(&run.scenario.step, &StepWork { decodes: 1, context, ..StepWork::default() });
-        self.crowding = ratio(self.tpot_p50_ms, (cpu + decode) / 1e3);
+        let alone_ms = (cpu + decode) / 1e3;
+        self.crowding = ratio(self.tpot_p50_ms, alone_ms);
+        let late = run.requests.iter().skip(run.requests.len() * 2 / 3).filter(|r| r.ok());
+        self.crowding_late = ratio(median(late.filter_map(|r| r.tpot_ns()).map(|t| t / MS)), alone_ms);
     }
 
     fn preemption(&mut self, run: &Run, ok: &[&RequestRecord]) {

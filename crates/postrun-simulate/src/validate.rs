@@ -7,7 +7,7 @@ use crate::scenario::{Arrivals, Scenario, Stalls};
 /// Requests of one run, at most.
 pub(crate) const MAX_REQUESTS: u32 = 200_000;
 /// Tokens put out in one run, at most.
-pub(crate) const MAX_OUTPUT_TOKENS: u64 = 20_000_000;
+pub(crate) const MAX_OUTPUT_TOKENS: u64 = 10_000_000;
 /// Steps of one run, at most.
 pub(crate) const MAX_STEPS: u64 = 10_000_000;
 /// Simulated seconds, at most.
@@ -183,7 +183,7 @@ fn whole(field: &'static str, value: u32, low: u32, high: u32) -> Result<()> {
 }
 
 fn stalls(field: &'static str, stalls: &Stalls) -> Result<()> {
-    range(field, stalls.per_s, 0.0, 100.0)?;
+    range(field, stalls.per_s, 0.0, 20.0)?;
     range(field, stalls.length_ms, 0.0, 600_000.0)?;
     range(field, stalls.spread, 0.0, 1.0)
 }

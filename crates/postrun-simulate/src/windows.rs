@@ -2,6 +2,7 @@
 
 use crate::rng::{Rng, Stream};
 use crate::scenario::Stalls;
+use crate::validate::MAX_SECONDS;
 
 const SECOND: f64 = 1e9;
 
@@ -28,10 +29,12 @@ impl Windows {
     }
 
     fn draw_beyond(&mut self, t: i64) {
-        if self.per_s <= 0.0 {
+        // Beyond the longest run there is nothing to disturb.
+        let longest = (MAX_SECONDS * SECOND) as i64;
+        if self.per_s <= 0.0 || self.drawn.last().is_some_and(|(from, _)| *from > longest) {
             return;
         }
-        while self.drawn.last().is_none_or(|(from, _)| *from <= t) {
+        while self.drawn.last().is_none_or(|(from, _)| *from <= t.min(longest)) {
             let before = self.drawn.last().map_or(0, |(_, to)| *to);
             let gap = (self.rng.exponential() / self.per_s * SECOND) as i64;
             let length = self.length_ns * (1.0 + self.spread * (2.0 * self.rng.uniform() - 1.0));

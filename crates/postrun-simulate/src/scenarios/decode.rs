@@ -33,19 +33,21 @@ pub(super) fn add(list: &mut List) {
 pub(super) fn slow(n: usize) -> (&'static Machine, Scenario) {
     let context = |tokens| Lengths::uniform(tokens, tokens + 400);
     let short = Lengths::uniform(80, 240);
-    let (machine, requests, prompts, gpu_us, kv_ns, batch): (&Machine, u32, Lengths, f64, f64, f64) = match n {
-        0 => (&T32, 400, short, 95_000.0, 120.0, 5.0),
-        1 => (&T32, 350, short, 150_000.0, 200.0, 3.0),
-        2 => (&T8, 400, context(3000), 8000.0, 2500.0, 10.0),
-        3 => (&T14, 350, context(2500), 15_000.0, 3000.0, 10.0),
-        4 => (&H20, 400, short, 120_000.0, 70.0, 4.0),
-        _ => (&H3, 400, context(3600), 4500.0, 2200.0, 11.0),
+    let (machine, requests, prompts, gpu_us, kv_ns, batch): (&Machine, u32, Lengths, f64, f64, u32) = match n {
+        0 => (&T32, 400, short, 95_000.0, 120.0, 5),
+        1 => (&T32, 350, short, 150_000.0, 200.0, 3),
+        2 => (&T8, 400, context(3000), 8000.0, 2500.0, 9),
+        3 => (&T14, 350, context(2500), 15_000.0, 3000.0, 8),
+        4 => (&H20, 400, short, 120_000.0, 70.0, 4),
+        _ => (&H3, 400, context(3600), 4500.0, 2200.0, 10),
     };
+    let much_context = prompts.mean() > 1000.0;
     let mut scenario = machine.scenario(requests, prompts, Lengths::uniform(80, 160));
     scenario.step.gpu_us = gpu_us;
     scenario.step.kv_read_ns_per_token = kv_ns;
     scenario.step.prefill_us_per_token = scenario.step.prefill_us_per_token.min(40.0);
-    (machine, scenario.poisson_for(batch))
+    // With much context a larger batch makes longer steps make a larger batch: only a closed loop is steady.
+    (machine, if much_context { scenario.closed(batch) } else { scenario.poisson_for(f64::from(batch)) })
 }
 
 /// The server stalls, the network holds or buffers, or steps are uneven in themselves.
@@ -109,7 +111,7 @@ pub(super) fn little(n: usize) -> (&'static Machine, Scenario) {
 pub(super) fn crowded(n: usize) -> (&'static Machine, Scenario) {
     let (machine, requests, concurrency, decode_us): (&Machine, u32, u32, f64) = match n {
         0 => (&T8, 1200, 192, 160.0),
-        1 => (&T14, 1000, 160, 260.0),
+        1 => (&T14, 1200, 180, 300.0),
         2 => (&T32, 800, 144, 420.0),
         3 => (&T8, 1500, 150, 180.0),
         4 => (&H3, 1400, 224, 90.0),
@@ -123,7 +125,7 @@ pub(super) fn crowded(n: usize) -> (&'static Machine, Scenario) {
     if n % 2 == 1 {
         let end = scenario.rate_for(f64::from(concurrency)) as u32;
         scenario.load.arrivals = Arrivals::Poisson;
-        scenario.load.ramp = Some(Ramp { start_per_s: end / 8 + 1, end_per_s: end });
+        scenario.load.ramp = Some(Ramp { start_per_s: end / 6 + 1, end_per_s: end });
         return (machine, scenario);
     }
     (machine, scenario.closed(concurrency))

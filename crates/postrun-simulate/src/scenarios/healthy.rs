@@ -3,7 +3,7 @@
 use super::List;
 use super::machine::{H3, H20, Machine, T8, T14, T32};
 use crate::lengths::Lengths;
-use crate::scenario::{Arrivals, Prefix};
+use crate::scenario::{Arrivals, Prefix, Scenario};
 
 pub(super) fn add(list: &mut List) {
     let chat = || (Lengths::uniform(80, 260), Lengths::uniform(60, 180));
@@ -36,7 +36,7 @@ pub(super) fn add(list: &mut List) {
         if i % 4 == 3 {
             scenario.load.arrivals = Arrivals::Constant;
         }
-        list.add(machine, &[], scenario);
+        list.add(machine, &[], with_room(scenario, batch, [5.0, 8.0, 6.0, 12.0, 30.0][i % 5]));
     }
     closed(list);
     cached(list);
@@ -48,7 +48,7 @@ fn closed(list: &mut List) {
         [(&T8, 800, 12), (&T14, 600, 8), (&T32, 500, 6), (&H3, 1000, 10), (&H20, 450, 7)]
     {
         let scenario = machine.scenario(requests, Lengths::uniform(60, 200), Lengths::uniform(80, 160));
-        list.add(machine, &[], scenario.closed(concurrency));
+        list.add(machine, &[], with_room(scenario.closed(concurrency), f64::from(concurrency), 3.0));
     }
 }
 
@@ -60,4 +60,12 @@ fn cached(list: &mut List) {
         scenario.prefix = Prefix { caching: true, share: 1.0, groups: 2, tokens };
         list.add(machine, &[], scenario);
     }
+}
+
+/// A KV cache with room for so many times what is in use on average.
+fn with_room(mut scenario: Scenario, batch: f64, times: f64) -> Scenario {
+    let context = scenario.prompts.mean() + scenario.outputs.mean() / 2.0;
+    scenario.kv.num_blocks = (batch * context / 16.0 * times).max(200.0).round() as u32;
+    scenario.server.max_model_len = 2048;
+    scenario
 }

@@ -83,7 +83,7 @@ impl Scenario {
         let prefill = self.step.prefill_us_per_token * prompt + self.step.attention_ns_per_pair * prompt * prompt / 2e3;
         let decoding = output / tokens_per_step * (cpu + device).max(fixed) / 1e6;
         let rate = batch / (decoding + batch * prefill / 1e6);
-        let digits = 10f64.powf(rate.log10().floor() - 1.0);
-        (rate / digits).round() * digits
+        let scale = 10f64.powi(1 - rate.log10().floor() as i32);
+        (rate * scale).round() / scale
     }
 }

@@ -3,6 +3,7 @@
 //! Held-out runs use machines, loads and lengths that no tuning run uses. Rates are chosen by how many requests they
 //! keep decoding at a time (Little's law), so that a load means the same on a fast machine and on a slow one.
 
+mod calibration;
 mod decode;
 mod healthy;
 mod machine;
@@ -15,6 +16,7 @@ mod traffic;
 
 use crate::cause::Cause;
 use crate::scenario::Scenario;
+pub use calibration::calibration;
 use machine::Machine;
 use serde::Serialize;
 

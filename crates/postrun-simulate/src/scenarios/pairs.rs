@@ -30,7 +30,8 @@ fn prompts_and_memory(list: &mut List) {
     }
     for (n, share) in [(0, 0.03), (2, 0.03), (5, 0.025)] {
         let (machine, mut scenario) = memory::overcommitted(n);
-        scenario.outputs = Lengths::mixed(scenario.outputs, share, Lengths::uniform(1500, 1850));
+        scenario.outputs = Lengths::mixed(Lengths::uniform(100, 320), share, Lengths::uniform(2300, 2800));
+        scenario.server.max_model_len = 3000;
         list.add(machine, &[Cause::FrequentPreemption, Cause::HeavyTail], scenario);
     }
     for (n, interval) in [(1, 6), (5, 9)] {

@@ -34,12 +34,12 @@ pub(super) fn add(list: &mut List) {
 pub(super) fn blocking(n: usize) -> (&'static Machine, Scenario) {
     let short = Lengths::uniform(80, 250);
     let (machine, requests, share, long, batch): (&Machine, u32, f64, Lengths, f64) = match n {
-        0 => (&T8, 600, 0.12, Lengths::uniform(2500, 5000), 6.0),
-        1 => (&T8, 600, 0.15, Lengths::constant(4000), 5.0),
-        2 => (&T14, 500, 0.10, Lengths::uniform(2000, 4000), 5.0),
-        3 => (&T32, 400, 0.12, Lengths::uniform(1500, 3000), 4.0),
-        4 => (&H3, 700, 0.14, Lengths::uniform(4000, 7000), 6.0),
-        _ => (&H20, 450, 0.11, Lengths::uniform(2200, 4500), 4.0),
+        0 => (&T8, 600, 0.5, Lengths::uniform(1200, 2200), 6.0),
+        1 => (&T8, 600, 0.6, Lengths::constant(1600), 5.0),
+        2 => (&T14, 500, 0.5, Lengths::uniform(1200, 2000), 5.0),
+        3 => (&T32, 400, 0.6, Lengths::uniform(1100, 1900), 5.0),
+        4 => (&H3, 700, 0.55, Lengths::uniform(2400, 4000), 6.0),
+        _ => (&H20, 450, 0.55, Lengths::uniform(1300, 2400), 5.0),
     };
     let prompts = Lengths::mixed(short, share, long);
     let mut scenario = machine.scenario(requests, prompts, Lengths::uniform(100, 200)).poisson_for(batch);
@@ -53,7 +53,7 @@ pub(super) fn forgetful(n: usize) -> (&'static Machine, Scenario) {
     let (machine, requests, groups, tokens, blocks, batch): (&Machine, u32, u32, u32, u32, f64) = match n {
         0 => (&T8, 600, 60, 1600, 1200, 2.5),
         1 => (&T8, 600, 80, 1200, 1000, 3.0),
-        2 => (&T14, 500, 50, 1024, 900, 2.0),
+        2 => (&T14, 500, 60, 1024, 700, 2.0),
         3 => (&T32, 500, 64, 960, 900, 2.0),
         4 => (&H3, 700, 90, 2000, 1500, 2.5),
         _ => (&H20, 500, 70, 1120, 1000, 2.0),

@@ -24,7 +24,7 @@ pub(super) fn add(list: &mut List) {
 /// A batch limit below a closed loop's concurrency, or bursts onto a small batch.
 pub(super) fn waiting(n: usize) -> (&'static Machine, Scenario) {
     let machine: &Machine = [&T8, &T14, &T32, &T8, &H3, &H20][n.min(5)];
-    let mut scenario = machine.scenario(600, Lengths::uniform(80, 220), Lengths::uniform(60, 140));
+    let mut scenario = machine.scenario(800, Lengths::uniform(80, 220), Lengths::uniform(60, 140));
     let closed = |mut s: Scenario, seqs: u32, concurrency: u32| {
         s.server.max_num_seqs = seqs;
         s.closed(concurrency)
@@ -37,11 +37,11 @@ pub(super) fn waiting(n: usize) -> (&'static Machine, Scenario) {
     };
     match n {
         0 => scenario = closed(scenario, 16, 40),
-        1 => bursts(&mut scenario, 8, 0.65, 0.15),
+        1 => bursts(&mut scenario, 8, 0.6, 0.25),
         2 => scenario = closed(scenario, 8, 20),
-        3 => bursts(&mut scenario, 10, 0.6, 0.1),
+        3 => bursts(&mut scenario, 10, 0.55, 0.2),
         4 => scenario = closed(scenario, 12, 36),
-        _ => bursts(&mut scenario, 7, 0.6, 0.12),
+        _ => bursts(&mut scenario, 7, 0.5, 0.3),
     }
     (machine, scenario)
 }
