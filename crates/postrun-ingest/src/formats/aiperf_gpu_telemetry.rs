@@ -18,13 +18,14 @@
 //! Which process used the device; anything between two scrapes.
 
 use crate::error::IngestError;
-use crate::exposition::RawSeries;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::shorten;
-use crate::lines::Lines;
-use crate::metric_series::SeriesTable;
-use crate::recording::{ServerSink, StampClock};
-use crate::source::Source;
+use crate::metric::exposition::RawSeries;
+use crate::metric::series::SeriesTable;
+use crate::server::recording::ServerSink;
+use crate::text::lines::Lines;
+use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode};
 use serde_json::{Map, Value};
 
@@ -122,7 +123,7 @@ fn write_scrape(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::testing::{read, samples, sniff};
+    use crate::formats::reading_test::{read, samples, sniff};
 
     const LINES: &str = concat!(
         r#"{"timestamp_ns":1700000000000000001,"dcgm_url":"pynvml://localhost","gpu_index":0,"gpu_uuid":"GPU-x","#,

@@ -25,13 +25,14 @@
 //! In the summary: when anything happened. In both: what happened between scrapes, and single requests.
 
 use crate::error::IngestError;
-use crate::exposition::RawSeries;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::shorten;
-use crate::lines::Lines;
-use crate::metric_series::SeriesTable;
-use crate::recording::{ServerSink, StampClock};
-use crate::source::Source;
+use crate::metric::exposition::RawSeries;
+use crate::metric::series::SeriesTable;
+use crate::server::recording::ServerSink;
+use crate::text::lines::Lines;
+use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode, label_text};
 use serde_json::{Map, Value};
 use std::io::Read;
@@ -260,7 +261,7 @@ fn window(whole: &Value, endpoint: Option<&str>) -> Option<(i64, i64)> {
 
 fn gauge_facts(name: &str, labels: &[(String, String)], stats: &Object, sink: &mut ServerSink) {
     let raw = RawSeries { name: name.to_string(), labels: labels.to_vec() };
-    let Some(rule) = crate::metric_names::family(name).and_then(|f| f.rules_for(&raw).next()) else { return };
+    let Some(rule) = crate::metric::names::family(name).and_then(|f| f.rules_for(&raw).next()) else { return };
     for stat in ["avg", "max"] {
         if let Some(value) = stats.get(stat).and_then(Value::as_f64).filter(|_| !rule.series.is_empty()) {
             sink.fact(&format!("{}_{stat}", rule.series), format!("{}", value * rule.factor));
@@ -271,7 +272,7 @@ fn gauge_facts(name: &str, labels: &[(String, String)], stats: &Object, sink: &m
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::testing::{Sample, read, samples, sniff};
+    use crate::formats::reading_test::{Sample, read, samples, sniff};
     use std::io::Write;
 
     const LINES: &str = concat!(
@@ -290,7 +291,7 @@ mod tests {
         "vllm:num_requests_waiting":{"type":"gauge","series":[{"stats":{"avg":1.0,"min":1.0,"max":1.0}}]},
         "x_seconds":{"type":"histogram","series":[{"stats":{"count":3,"sum":1.5,"p50_estimate":0.4},"buckets":{"0.5":2,"+Inf":3}}]}}}"#;
 
-    fn all(text: &str) -> (crate::recording::Recording, Vec<Sample>) {
+    fn all(text: &str) -> (crate::server::recording::Recording, Vec<Sample>) {
         let (mut recording, _dir) = read(&AIPERF_SERVER_METRICS, "m", text.as_bytes()).unwrap();
         let samples = samples(&mut recording);
         (recording, samples)

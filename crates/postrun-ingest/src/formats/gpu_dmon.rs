@@ -20,15 +20,16 @@
 //! # What is not recorded
 //! Mostly the time; which process used the device; anything between two lines.
 
-use crate::device_columns::{Cell, Column, cell, write_figure};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::shorten;
-use crate::lines::{Line, Lines};
-use crate::metric_series::SeriesTable;
-use crate::recording::{ServerSink, StampClock};
-use crate::source::Source;
-use crate::time_marker::{Marker, MarkerReader};
+use crate::metric::device::{Cell, Column, cell, write_figure};
+use crate::metric::series::SeriesTable;
+use crate::server::recording::ServerSink;
+use crate::text::lines::{Line, Lines};
+use crate::text::marker::{Marker, MarkerReader};
+use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode};
 
 pub(super) static GPU_DMON: Ingestor = Ingestor {
@@ -202,7 +203,7 @@ fn split_row<'a>(heading: &Heading, words: &'a [&'a str]) -> Option<Row<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::testing::{Sample, read, samples, sniff};
+    use crate::formats::reading_test::{Sample, read, samples, sniff};
 
     const SMI: &str = "#Date       Time        gpu    pwr  gtemp  mtemp     sm    mem     fb\n\
         #YYYYMMDD   HH:MM:SS    Idx      W      C      C      %      %     MB\n \
@@ -212,7 +213,7 @@ mod tests {
         [2023-11-14T22:13:21Z] GPU 1     50    1    0.25\n";
     const AT: i64 = 1_767_323_045_000_000_000;
 
-    fn all(text: &str) -> (crate::recording::Recording, Vec<Sample>) {
+    fn all(text: &str) -> (crate::server::recording::Recording, Vec<Sample>) {
         let (mut recording, _dir) = read(&GPU_DMON, "dmon.txt", text.as_bytes()).unwrap();
         let samples = samples(&mut recording);
         (recording, samples)

@@ -34,11 +34,12 @@ mod tasks;
 
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::shorten;
-use crate::lines::{Line, Lines};
-use crate::log_values::{between, number};
-use crate::recording::{ServerEvent, ServerSink, StampClock};
-use crate::source::Source;
+use crate::server::recording::{ServerEvent, ServerSink};
+use crate::text::lines::{Line, Lines};
+use crate::text::number::{between, number};
+use crate::text::stamp::StampClock;
 use line::{Moment, Told};
 use postrun_schema::{Doc, EventKind, IssueCode};
 use tasks::Tasks;

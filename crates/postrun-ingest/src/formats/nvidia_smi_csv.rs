@@ -22,15 +22,16 @@
 //! # What is not recorded
 //! The time zone; which process used the device; anything between two rows.
 
-use crate::device_columns::{Cell, Column, cell, write_figure};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::shorten;
-use crate::lines::{Line, Lines};
-use crate::metric_series::SeriesTable;
-use crate::recording::{ServerSink, StampClock};
-use crate::source::Source;
-use crate::time_marker::{Marker, MarkerReader};
+use crate::metric::device::{Cell, Column, cell, write_figure};
+use crate::metric::series::SeriesTable;
+use crate::server::recording::ServerSink;
+use crate::text::lines::{Line, Lines};
+use crate::text::marker::{Marker, MarkerReader};
+use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode};
 
 pub(super) static NVIDIA_SMI_CSV: Ingestor = Ingestor {
@@ -149,7 +150,7 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::testing::{Sample, read, samples, sniff};
+    use crate::formats::reading_test::{Sample, read, samples, sniff};
 
     const ROWS: &str = "timestamp, index, name, memory.used [MiB], utilization.gpu [%], power.draw [W], clocks.sm [MHz]\r\n\
         2026/01/02 03:04:05.250, 0, NVIDIA X, 1024 MiB, 50 %, 60.50 W, 1410 MHz\r\n\
@@ -158,7 +159,7 @@ mod tests {
     /// 2026-01-02 03:04:05 as if it were UTC.
     const AT: i64 = 1_767_323_045_000_000_000;
 
-    fn all(text: &str) -> (crate::recording::Recording, Vec<Sample>) {
+    fn all(text: &str) -> (crate::server::recording::Recording, Vec<Sample>) {
         let (mut recording, _dir) = read(&NVIDIA_SMI_CSV, "gpu.csv", text.as_bytes()).unwrap();
         let samples = samples(&mut recording);
         (recording, samples)

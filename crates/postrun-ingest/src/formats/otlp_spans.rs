@@ -30,15 +30,18 @@
 //! Times of single tokens, the server's load and memory, and, by vLLM, cached tokens, preemptions and finish reasons.
 //! Spans are written when they end and may be sampled: what is missing is not known, so no rate is taken from them.
 
+mod export;
+
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::Tree;
-use crate::json_records;
-use crate::otlp::{self, Span, SpanKind, Surroundings, attribute, first_attribute};
-use crate::recording::{ServerEvent, ServerRequest, ServerSink, StampClock};
-use crate::records::RecordError;
-use crate::server_duration::{self, LONGEST_NS};
-use crate::source::Source;
+use crate::json::records::RecordError;
+use crate::server::figure::{self, LONGEST_NS};
+use crate::server::json_records;
+use crate::server::recording::{ServerEvent, ServerRequest, ServerSink};
+use crate::text::stamp::StampClock;
+use export::{Span, SpanKind, Surroundings, attribute, first_attribute};
 use postrun_schema::{Doc, EventKind, IssueCode};
 use std::collections::{HashMap, HashSet};
 
@@ -51,7 +54,7 @@ pub(super) static OTLP_SPANS: Ingestor = Ingestor {
 };
 
 fn sniff(head: &Head) -> Sniff {
-    let seen = otlp::signals(head.keys.iter().map(String::as_str));
+    let seen = export::signals(head.keys.iter().map(String::as_str));
     if seen.spans || seen.metrics || seen.logs { Sniff::Strong } else { Sniff::No }
 }
 
@@ -89,7 +92,7 @@ fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError>
     let mut requests = Requests::default();
     json_records::read(source, sink, |reader, sink| {
         let line = reader.line();
-        let seen = otlp::read_request(reader, &mut |around, span, at| {
+        let seen = export::read_request(reader, &mut |around, span, at| {
             requests.take(sink, around, span, &|| format!("line {line}, byte {at}"));
         })?;
         if seen.spans {
@@ -196,7 +199,7 @@ fn request(
     let id = text(&["gen_ai.request.id", "gen_ai.response.id"]);
     let mut duration = |keys: &[&str]| {
         let key = keys.iter().find(|key| *attribute(attributes, key) != Tree::Null)?;
-        server_duration::seconds(sink, place, key, attribute(attributes, key))
+        figure::seconds(sink, place, key, attribute(attributes, key))
     };
     // A timer that never fired stands at 0.
     let ttft = duration(TTFT).filter(|ns| *ns > 0);
@@ -207,7 +210,7 @@ fn request(
     let inference_ns = duration(&["gen_ai.latency.time_in_model_inference"]);
     let mut count = |keys: &[&str]| {
         let key = keys.iter().find(|key| *attribute(attributes, key) != Tree::Null)?;
-        server_duration::count(sink, place, key, attribute(attributes, key))
+        figure::count(sink, place, key, attribute(attributes, key))
     };
     let (prompt_tokens, output_tokens) = (count(PROMPT_TOKENS), count(OUTPUT_TOKENS));
     let (cached_tokens, wanted) = (count(CACHED_TOKENS), count(&["gen_ai.request.max_tokens"]));
@@ -292,8 +295,8 @@ fn startup_fact(sink: &mut ServerSink, around: &Surroundings, span: &Span) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::damage_test::{cut_everywhere, mutate_everywhere, shared};
-    use crate::recording::testing::{read, read_file, sniff};
+    use crate::formats::damage_test::{cut_everywhere, mutate_everywhere, shared};
+    use crate::formats::reading_test::{read, read_file, sniff};
 
     const FIXTURE: &[u8] = include_bytes!("../../../../fixtures/otlp_spans/nested_and_retried/input/spans.otlp.jsonl");
 

@@ -37,15 +37,16 @@
 //! Anything about single requests, and what happened between two scrapes: a peak between them is not seen.
 
 use crate::error::IngestError;
-use crate::exposition::{head_length, parse_series, parse_tail};
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
-use crate::lines::{Line, Lines};
-use crate::metric_names;
-use crate::metric_series::SeriesTable;
-use crate::recording::{ServerSink, StampClock};
-use crate::source::Source;
-use crate::time_marker::{Marker, MarkerReader};
-use crate::unix_stamp::UnixStamp;
+use crate::input::source::Source;
+use crate::metric::exposition::{head_length, parse_series, parse_tail};
+use crate::metric::names;
+use crate::metric::series::SeriesTable;
+use crate::server::recording::ServerSink;
+use crate::text::lines::{Line, Lines};
+use crate::text::marker::{Marker, MarkerReader};
+use crate::text::stamp::StampClock;
+use crate::text::unix_stamp::UnixStamp;
 use postrun_schema::{Doc, IssueCode};
 
 pub(super) static PROMETHEUS_TEXT: Ingestor = Ingestor {
@@ -83,7 +84,7 @@ fn sniff(head: &Head) -> Sniff {
         if let Some(at) = sample {
             samples += 1;
             let name = line.get(..at).and_then(|h| h.split('{').next()).unwrap_or_default();
-            known += u32::from(metric_names::family(name).is_some());
+            known += u32::from(names::family(name).is_some());
         } else if is_metadata(line) {
             typed += u32::from(line.contains("TYPE "));
             ours += 1;
@@ -261,13 +262,13 @@ impl Exposition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::testing::{Sample, read, samples, sniff};
+    use crate::formats::reading_test::{Sample, read, samples, sniff};
     use std::io::Write;
 
     const SECOND: i64 = 1_000_000_000;
     const T0: i64 = 1_700_000_000 * SECOND;
 
-    fn all(text: &str) -> (crate::recording::Recording, Vec<Sample>) {
+    fn all(text: &str) -> (crate::server::recording::Recording, Vec<Sample>) {
         let (mut recording, _dir) = read(&PROMETHEUS_TEXT, "metrics.prom", text.as_bytes()).unwrap();
         let samples = samples(&mut recording);
         (recording, samples)

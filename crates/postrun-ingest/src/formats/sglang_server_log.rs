@@ -36,17 +36,23 @@
 //! # What is not recorded
 //! Times of tokens; which request was retracted; with default options, anything about single requests.
 
+mod groups;
+mod lines;
+mod requests;
+mod settings;
+mod spread;
+
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
-use crate::lines::{Line, Lines};
-use crate::recording::{ServerEvent, ServerSink, StampClock};
-use crate::sglang_log_groups::Groups;
-use crate::sglang_log_lines::{Report, Stamped, report, stamped};
-use crate::sglang_log_requests::{RequestLines, about};
-use crate::sglang_log_settings::{Setting, Settled, setting};
-use crate::source::Source;
-use crate::stamp::LogClock;
+use crate::input::source::Source;
+use crate::server::recording::{ServerEvent, ServerSink};
+use crate::text::lines::{Line, Lines};
+use crate::text::stamp::{LogClock, StampClock};
+use groups::Groups;
+use lines::{Report, Stamped, report, stamped};
 use postrun_schema::{Doc, EventKind, IssueCode};
+use requests::{RequestLines, about};
+use settings::{Setting, Settled, setting};
 
 pub(super) static SGLANG_SERVER_LOG: Ingestor = Ingestor {
     id: "sglang_server_log",
@@ -227,8 +233,8 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::damage_test::{cut_everywhere, mutate_everywhere, shared};
-    use crate::recording::testing::{Sample, read, read_file, samples, sniff};
+    use crate::formats::damage_test::{cut_everywhere, mutate_everywhere, shared};
+    use crate::formats::reading_test::{Sample, read, read_file, samples, sniff};
 
     const FIXTURE: &[u8] = include_bytes!("../../../../fixtures/sglang_server_log/retractions/input/server.log");
 

@@ -26,13 +26,13 @@
 
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::shorten;
-use crate::lines::{Line, Lines};
-use crate::log_values::{between, duration_ns, number};
-use crate::python_repr::value_end;
-use crate::recording::{ServerEvent, ServerRequest, ServerSink, StampClock};
-use crate::source::Source;
-use crate::stamp::{CivilStamp, LogClock};
+use crate::server::recording::{ServerEvent, ServerRequest, ServerSink};
+use crate::text::lines::{Line, Lines};
+use crate::text::number::{between, duration_ns, number};
+use crate::text::python::value_end;
+use crate::text::stamp::{CivilStamp, LogClock, StampClock};
 use postrun_schema::{Doc, EventKind, IssueCode};
 use serde_json::Value;
 

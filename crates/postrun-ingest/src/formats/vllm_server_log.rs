@@ -46,10 +46,10 @@ mod stats;
 
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
-use crate::lines::{Line, Lines};
-use crate::recording::{ServerEvent, ServerSink, StampClock};
-use crate::source::Source;
-use crate::stamp::{CivilStamp, LogClock};
+use crate::input::source::Source;
+use crate::server::recording::{ServerEvent, ServerSink};
+use crate::text::lines::{Line, Lines};
+use crate::text::stamp::{CivilStamp, LogClock, StampClock};
 use postrun_schema::{Doc, EventKind, IssueCode};
 use record::{Record, is_own_line, next_record};
 use requests::Requests;

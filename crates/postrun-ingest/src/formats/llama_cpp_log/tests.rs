@@ -2,9 +2,10 @@
 
 #[cfg(test)]
 use super::LLAMA_CPP_LOG;
+use crate::formats::reading_test::{Sample, read, samples, sniff};
 use crate::ingestor::Sniff;
-use crate::recording::testing::{Sample, read, samples, sniff};
-use crate::recording::{Recording, StampClock};
+use crate::server::recording::Recording;
+use crate::text::stamp::StampClock;
 use postrun_schema::IssueCode;
 use std::collections::BTreeSet;
 

@@ -2,9 +2,10 @@
 
 #[cfg(test)]
 use super::TGI_LOG;
+use crate::formats::reading_test::{read, sniff};
 use crate::ingestor::Sniff;
-use crate::recording::testing::{read, sniff};
-use crate::recording::{Recording, StampClock};
+use crate::server::recording::Recording;
+use crate::text::stamp::StampClock;
 use postrun_schema::{EventKind, IssueCode};
 
 const FIXTURE: &str = include_str!("../../../../../fixtures/tgi_log/two_forms/input/tgi.log");

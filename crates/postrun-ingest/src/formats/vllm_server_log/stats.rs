@@ -2,9 +2,9 @@
 
 use super::record::Record;
 use crate::error::IngestError;
-use crate::lines::Line;
-use crate::log_values::{decimal_scaled, number};
-use crate::recording::ServerSink;
+use crate::server::recording::ServerSink;
+use crate::text::lines::Line;
+use crate::text::number::{decimal_scaled, number};
 use postrun_schema::{IssueCode, label_text};
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -2,9 +2,10 @@
 
 #[cfg(test)]
 use super::VLLM_SERVER_LOG;
+use crate::formats::reading_test::{Sample, read, read_file, samples, sniff};
 use crate::ingestor::Sniff;
-use crate::recording::testing::{Sample, read, read_file, samples, sniff};
-use crate::recording::{Recording, StampClock};
+use crate::server::recording::Recording;
+use crate::text::stamp::StampClock;
 use postrun_schema::{EventKind, IssueCode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
