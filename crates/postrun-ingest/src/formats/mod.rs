@@ -12,6 +12,8 @@ mod prometheus_query_range;
 mod prometheus_text;
 #[cfg(test)]
 mod reading_test;
+#[cfg(test)]
+mod recognition_test;
 mod sglang_bench;
 mod sglang_request_metrics;
 mod sglang_server_log;
