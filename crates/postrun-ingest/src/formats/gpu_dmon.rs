@@ -86,9 +86,9 @@ fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError>
         table.line(&line, sink)?;
     }
     sink.clock(table.clock.unwrap_or(StampClock::Local), table.resolution_ns.unwrap_or(1_000_000_000));
-    for _ in 0..table.times.hour_steps() {
-        sink.issue(IssueCode::ClockStep, String::new, || "in the times of lines".to_string());
-    }
+    sink.issue_many(IssueCode::ClockStep, table.times.hour_steps(), String::new, || {
+        "in the times of lines".to_string()
+    });
     Ok(())
 }
 

@@ -70,9 +70,9 @@ fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError>
         table.line(&line, sink)?;
     }
     sink.clock(table.clock.unwrap_or(StampClock::Local), table.resolution_ns.unwrap_or(1_000_000));
-    for _ in 0..table.times.hour_steps() {
-        sink.issue(IssueCode::ClockStep, String::new, || "in the column timestamp".to_string());
-    }
+    sink.issue_many(IssueCode::ClockStep, table.times.hour_steps(), String::new, || {
+        "in the column timestamp".to_string()
+    });
     Ok(())
 }
 

@@ -253,9 +253,9 @@ impl Exposition {
         if self.failed_scrapes > 0 {
             sink.fact("failed_scrapes", self.failed_scrapes.to_string());
         }
-        for _ in 0..self.markers.hour_steps() {
-            sink.issue(IssueCode::ClockStep, String::new, || "in the times before scrapes".to_string());
-        }
+        sink.issue_many(IssueCode::ClockStep, self.markers.hour_steps(), String::new, || {
+            "in the times before scrapes".to_string()
+        });
     }
 }
 

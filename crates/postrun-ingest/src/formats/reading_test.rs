@@ -4,6 +4,7 @@ use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::{Input, Source};
 use crate::server::recording::{Recording, ServerSink};
+use crate::server::spool::Track;
 use std::path::Path;
 
 /// One sample as a test compares it.
@@ -38,8 +39,8 @@ pub(crate) fn read_file(ingestor: &Ingestor, path: &Path, dir: &Path) -> Result<
 
 pub(crate) fn samples(recording: &mut Recording) -> Vec<Sample> {
     let mut out = Vec::new();
-    let each = |at: i64, series: &str, labels: Option<&str>, value: f64| {
-        out.push((at, series.to_string(), labels.map(String::from), value));
+    let each = |at: i64, _, track: &Track, value: f64| {
+        out.push((at, track.series.clone(), track.labels.clone(), value));
         Ok(())
     };
     recording.samples.drain(each).unwrap();

@@ -5,6 +5,7 @@ use super::moments::{Moments, Seen};
 use super::names::{self, Family, Rule};
 use crate::error::IngestError;
 use crate::server::recording::ServerSink;
+use crate::server::spool::TrackId;
 use postrun_schema::{IssueCode, find_series, label_text};
 use std::collections::HashMap;
 
@@ -23,7 +24,7 @@ pub(crate) struct SeriesTable {
     entries: Vec<Entry>,
     by_text: HashMap<Box<str>, EntryId>,
     targets: Vec<TargetSeries>,
-    by_name: HashMap<String, usize>,
+    by_track: HashMap<TrackId, usize>,
     moments: Moments,
     /// The entry that stood behind the last one before: scrapes repeat themselves.
     expected: EntryId,
@@ -51,7 +52,7 @@ enum EntryKind {
 /// A series as it is stored.
 struct TargetSeries {
     series: String,
-    labels: Option<String>,
+    track: TrackId,
     check: Check,
     seen: Seen,
     /// The source's series that it was made for; another one that maps to it is an older spelling.
@@ -126,23 +127,30 @@ impl SeriesTable {
         let id = self.entries.len();
         let canonical = rules.iter().filter(|r| !r.series.is_empty());
         let mut targets: Vec<(usize, f64)> =
-            canonical.map(|r| (self.target(r.series, raw, r.mark, id), r.factor)).collect();
+            canonical.map(|r| (self.target(sink, r.series, raw, r.mark, id), r.factor)).collect();
         if targets.is_empty() {
-            targets.push((self.target(&raw.name, raw, None, id), 1.0));
+            targets.push((self.target(sink, &raw.name, raw, None, id), 1.0));
         }
         Entry { text: text.into(), targets, fact: rules.iter().find_map(|r| r.fact), kind }
     }
 
-    fn target(&mut self, series: &str, raw: &RawSeries, mark: Option<(&str, &str)>, owner: EntryId) -> usize {
+    fn target(
+        &mut self,
+        sink: &mut ServerSink,
+        series: &str,
+        raw: &RawSeries,
+        mark: Option<(&str, &str)>,
+        owner: EntryId,
+    ) -> usize {
         let labels = raw.labels.iter().map(|(k, v)| (k.as_str(), v.as_str()));
         let labels = label_text(labels.chain(mark));
-        let key = format!("{series}\0{}", labels.as_deref().unwrap_or_default());
-        if let Some(at) = self.by_name.get(&key) {
+        let track = sink.track(series, labels.as_deref());
+        if let Some(at) = self.by_track.get(&track) {
             return *at;
         }
         let seen = Seen::default();
-        self.targets.push(TargetSeries { series: series.to_string(), labels, check: check_of(series), seen, owner });
-        self.by_name.insert(key, self.targets.len() - 1);
+        self.targets.push(TargetSeries { series: series.to_string(), track, check: check_of(series), seen, owner });
+        self.by_track.insert(track, self.targets.len() - 1);
         self.targets.len() - 1
     }
 
@@ -199,7 +207,7 @@ impl SeriesTable {
                 }
                 continue;
             }
-            sink.sample(at_ns, &target.series, target.labels.as_deref(), converted)?;
+            sink.value(at_ns, target.track, converted)?;
         }
         Ok(())
     }

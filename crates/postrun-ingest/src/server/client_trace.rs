@@ -219,21 +219,3 @@ fn read_requests(batch: &RecordBatch, out: &mut Vec<ClientRequest>) {
         });
     }
 }
-
-#[cfg(test)]
-impl ClientTrace {
-    /// A trace of requests without chunk times.
-    pub(crate) fn of(requests: Vec<ClientRequest>) -> ClientTrace {
-        let mut trace = ClientTrace { requests, tokens: Vec::new(), cell_ns: FINEST_CELL_NS, levels: Vec::new() };
-        let end = trace.end_ns().unwrap_or(0);
-        trace.tokens = vec![0.0; (end / trace.cell_ns) as usize + 2];
-        trace.add_requests_without_chunks();
-        let mut sum = 0.0;
-        trace.tokens.iter_mut().for_each(|cell| {
-            sum += *cell;
-            *cell = sum;
-        });
-        trace.levels = levels(&trace.requests);
-        trace
-    }
-}

@@ -5,6 +5,7 @@ use super::client_trace::ClientTrace;
 use super::join::{self, Joined};
 use super::recording::{Recording, ServerRequest};
 use super::request::requests_of;
+use super::spool::Curve;
 use crate::error::IngestError;
 use crate::sink::Collected;
 use crate::text::stamp::StampClock;
@@ -84,7 +85,7 @@ impl Evidence {
         let joined = join::join(&self.trace.requests, &requests);
         let by_requests = joined.as_ref().and_then(|j| align::from_requests(j, &self.trace.requests, &requests));
         let alignment = by_requests
-            .or_else(|| align::from_tokens(&self.trace, &recording.samples.points("output_tokens_total")))
+            .or_else(|| align::from_tokens(&self.trace, &recording.samples.points(Curve::OutputTokens)))
             .or_else(|| align::from_levels(&self.trace, &levels(recording), recording.resolution_ns));
         let times = requests.iter().filter_map(|r| r.arrival_ns);
         let span = recording.samples.span().into_iter().flat_map(|(a, b)| [a, b]);
@@ -209,11 +210,11 @@ fn zoned(w: &Weighed, unix: &Alignment) -> Option<i64> {
 
 /// Running plus waiting requests, and token rates, as the recording has them.
 fn levels(recording: &Recording) -> Vec<(i64, Level)> {
-    let waiting: std::collections::BTreeMap<i64, f64> = recording.samples.points("waiting").into_iter().collect();
-    let running = recording.samples.points("running");
+    let waiting: std::collections::BTreeMap<i64, f64> = recording.samples.points(Curve::Waiting).into_iter().collect();
+    let running = recording.samples.points(Curve::Running);
     let mut out: Vec<(i64, Level)> =
         running.iter().map(|(at, n)| (*at, Level::InFlight(n + waiting.get(at).copied().unwrap_or(0.0)))).collect();
-    let rates = recording.samples.points("output_tokens_per_s");
+    let rates = recording.samples.points(Curve::OutputTokenRate);
     let mut steps: Vec<i64> = rates.windows(2).map(|w| w[1].0 - w[0].0).filter(|s| *s > 0).collect();
     steps.sort_unstable();
     // Idle intervals are not printed, so the usual distance is the interval.

@@ -1,7 +1,7 @@
 //! What a file of the server's side gives: samples, events, facts about requests, settings. Times are still on the
 //! file's own clock; [`super::merge`] places them in a run.
 
-use super::spool::SampleSpool;
+use super::spool::{SampleSpool, TrackId};
 use crate::error::IngestError;
 use crate::input::source::Source;
 use crate::text::stamp::StampClock;
@@ -122,10 +122,18 @@ impl ServerSink {
         labels: Option<&str>,
         value: f64,
     ) -> Result<(), IngestError> {
-        if value.is_nan() {
-            return Ok(());
-        }
-        self.recording.samples.push(at_ns, series, labels, value)
+        let track = self.track(series, labels);
+        self.value(at_ns, track, value)
+    }
+
+    /// What many values of one series and label set are stored under, so that neither is looked at again.
+    pub(crate) fn track(&mut self, series: &str, labels: Option<&str>) -> TrackId {
+        self.recording.samples.track(series, labels)
+    }
+
+    /// A value of a track. NaN is not a value and is passed over.
+    pub(crate) fn value(&mut self, at_ns: i64, track: TrackId, value: f64) -> Result<(), IngestError> {
+        if value.is_nan() { Ok(()) } else { self.recording.samples.push(at_ns, track, value) }
     }
 
     pub(crate) fn event(&mut self, event: ServerEvent) {
@@ -151,15 +159,29 @@ impl ServerSink {
 
     /// Counts an issue; `place` is the place inside the file, `line 12, byte 3400`.
     pub(crate) fn issue(&mut self, code: IssueCode, place: impl FnOnce() -> String, example: impl FnOnce() -> String) {
+        self.issue_many(code, 1, place, example);
+    }
+
+    /// The same, `count` times over.
+    pub(crate) fn issue_many(
+        &mut self,
+        code: IssueCode,
+        count: u64,
+        place: impl FnOnce() -> String,
+        example: impl FnOnce() -> String,
+    ) {
         let file = &self.name;
-        self.recording.issues.add(code, || format!("{file}: {}", place()), example);
+        self.recording.issues.add_many(code, count, || format!("{file}: {}", place()), example);
     }
 
     /// Counts a record that was left out, with the issue that says why.
     pub(crate) fn skip(&mut self, code: IssueCode, place: impl FnOnce() -> String, example: impl FnOnce() -> String) {
-        let (place, example) = (place(), example());
         self.recording.skipped += 1;
-        self.recording.first_problem.get_or_insert_with(|| format!("{place}: {example}"));
+        if self.recording.first_problem.is_some() {
+            return self.issue(code, place, example);
+        }
+        let (place, example) = (place(), example());
+        self.recording.first_problem = Some(format!("{place}: {example}"));
         self.issue(code, || place, || example);
     }
 

@@ -13,8 +13,8 @@ pub(crate) fn requests_of(recording: &Recording) -> Vec<ServerRequest> {
             position.entry(id.clone()).or_insert(i);
         }
     }
-    let events_count = recording.requests.iter().all(|r| r.preemptions.is_none())
-        && recording.samples.points("preemptions_total").is_empty();
+    let events_count =
+        recording.requests.iter().all(|r| r.preemptions.is_none()) && !recording.samples.has("preemptions_total");
     for event in &recording.events {
         let Some(id) = &event.request_id else { continue };
         let at = *position.entry(id.clone()).or_insert_with(|| {

@@ -4,11 +4,10 @@
 use super::evidence::{Evidence, Weighed};
 use super::join::JoinRule;
 use super::recording::{Located, Recording, ServerRequest};
+use super::spool::{Track, TrackId};
 use crate::error::IngestError;
 use crate::sink::Collected;
-use postrun_schema::{
-    EventRow, IssueCode, Issues, SeriesKind, ServerClock, ServerColumns, SourceFile, Status, find_series,
-};
+use postrun_schema::{EventRow, IssueCode, Issues, SeriesKind, ServerClock, ServerColumns, SourceFile, Status};
 use std::collections::HashMap;
 
 /// A time of a recording's clock as time since the run's origin. Drift is taken out.
@@ -171,9 +170,10 @@ fn write_series_and_events(
         let recording = &mut recordings[w.position].recording;
         let file = recording.file.clone();
         let mut resets = Resets::default();
-        recording.samples.drain(|at, series, labels, value| {
-            resets.see(issues, &file, (series, labels), value);
-            Ok(tables.push_sample(place(at, origin_ns, clock), series, labels, value, &file)?)
+        recording.samples.drain(|at, id, track, value| {
+            resets.see(issues, &file, (id, track), value);
+            let at_ns = place(at, origin_ns, clock);
+            Ok(tables.push_sample(at_ns, &track.series, track.labels.as_deref(), value, &file)?)
         })?;
         let client_of = client_of(w);
         for event in &recording.events {
@@ -194,20 +194,22 @@ fn write_series_and_events(
 /// Watches the counters that postrun understands for falls.
 #[derive(Default)]
 struct Resets {
-    last: HashMap<(&'static str, Option<String>), f64>,
+    /// By track.
+    last: Vec<Option<f64>>,
 }
 
 impl Resets {
-    fn see(&mut self, issues: &mut Issues, file: &str, (series, labels): (&str, Option<&str>), value: f64) {
-        let Some(known) = find_series(series).filter(|s| s.kind == SeriesKind::Counter) else { return };
-        if let Some(before) = self.last.insert((known.name, labels.map(String::from)), value)
+    fn see(&mut self, issues: &mut Issues, file: &str, (id, track): (TrackId, &Track), value: f64) {
+        if track.known.is_none_or(|series| series.kind != SeriesKind::Counter) {
+            return;
+        }
+        self.last.resize(self.last.len().max(id.index() + 1), None);
+        let Some(last) = self.last.get_mut(id.index()) else { return };
+        if let Some(before) = last.replace(value)
             && value < before
         {
-            issues.add(
-                IssueCode::CounterReset,
-                || file.to_string(),
-                || format!("{series} fell from {before} to {value}"),
-            );
+            let fall = || format!("{} fell from {before} to {value}", track.series);
+            issues.add(IssueCode::CounterReset, || file.to_string(), fall);
         }
     }
 }
