@@ -2,6 +2,7 @@
 
 use crate::json::Scalar;
 use postrun_schema::ReportedRow;
+use std::collections::BTreeMap;
 
 /// A figure's place in postrun's vocabulary.
 pub(crate) struct Named {
@@ -15,7 +16,7 @@ pub(crate) const fn named(metric: &'static str, unit: &'static str, convention: 
 }
 
 /// Splits `mean_ttft_ms`, `p99.9_itl_ms` … into the statistic and the stem. `None`: no such key.
-pub(crate) fn split_stat(key: &str) -> Option<(String, &str)> {
+fn split_stat(key: &str) -> Option<(String, &str)> {
     let body = key.strip_suffix("_ms")?;
     let (stat, stem) = body.split_once('_')?;
     let stat = match stat {
@@ -44,6 +45,22 @@ pub(crate) fn row(key: &str, stat: &str, value: &Scalar, name: &Named) -> Option
         convention: name.convention,
         key: key.to_string(),
     })
+}
+
+/// The rows of all figures that `latency` and `figure` have a name for, by the stem of a statistic and by key; `other`
+/// sees the keys that are left.
+pub(crate) fn rows(
+    scalars: &BTreeMap<String, Scalar>,
+    latency: impl Fn(&str) -> Option<Named>,
+    figure: impl Fn(&str) -> Option<Named>,
+    other: impl Fn(&str, &Scalar) -> Option<ReportedRow>,
+) -> Vec<ReportedRow> {
+    let of = |(key, value): (&String, &Scalar)| match (split_stat(key), figure(key)) {
+        (Some((stat, stem)), _) => row(key, &stat, value, &latency(stem)?),
+        (None, Some(name)) => row(key, "value", value, &name),
+        (None, None) => other(key, value),
+    };
+    scalars.iter().filter_map(of).collect()
 }
 
 #[cfg(test)]

@@ -20,11 +20,10 @@
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
-use crate::json::shorten;
 use crate::metric::exposition::RawSeries;
 use crate::metric::series::SeriesTable;
+use crate::server::json_lines;
 use crate::server::recording::ServerSink;
-use crate::text::lines::Lines;
 use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode};
 use serde_json::{Map, Value};
@@ -53,28 +52,9 @@ const FIGURES: &[(&str, &str, f64)] = &[
 ];
 
 fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError> {
-    let io = IngestError::io(&source.name);
-    let mut lines = Lines::new(source.take_reader());
     let mut series = SeriesTable::default();
     sink.clock(StampClock::Unix, 1);
-    while let Some(line) = lines.next().map_err(&io)? {
-        let place = || line.place();
-        if line.text.trim().is_empty() {
-            continue;
-        }
-        if line.text.contains('\u{fffd}') {
-            sink.issue(IssueCode::NotUtf8, place, String::new);
-        }
-        match serde_json::from_str::<Value>(&line.text) {
-            Ok(Value::Object(scrape)) => write_scrape(&scrape, &mut series, sink, &place)?,
-            Ok(_) => sink.skip(IssueCode::BadRecord, place, || "a line that is no object".to_string()),
-            Err(_) if line.unfinished => {
-                sink.skip(IssueCode::TruncatedRecord, place, || shorten(line.text.to_string(), 80));
-            }
-            Err(e) => sink.skip(IssueCode::BadRecord, place, || e.to_string()),
-        }
-    }
-    Ok(())
+    json_lines::read(source, sink, |scrape, sink, place| write_scrape(scrape, &mut series, sink, place))
 }
 
 fn write_scrape(

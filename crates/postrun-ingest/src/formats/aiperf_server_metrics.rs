@@ -27,11 +27,10 @@
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
-use crate::json::shorten;
 use crate::metric::exposition::RawSeries;
 use crate::metric::series::SeriesTable;
+use crate::server::json_lines;
 use crate::server::recording::ServerSink;
-use crate::text::lines::Lines;
 use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode, label_text};
 use serde_json::{Map, Value};
@@ -64,38 +63,16 @@ fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError>
     let io = IngestError::io(&source.name);
     let head = Head::new(&source.base_name, &source.head);
     let is_summary = head.has_any(&["summary", "metrics_phase"]);
-    let mut reader = source.take_reader();
     sink.clock(StampClock::Unix, 1);
     if is_summary {
+        let mut reader = source.take_reader();
         let mut text = Vec::new();
         reader.by_ref().take(LARGEST_SUMMARY).read_to_end(&mut text).map_err(&io)?;
         std::io::copy(&mut reader, &mut std::io::sink()).map_err(&io)?;
         return summary(&text, sink);
     }
-    let mut lines = Lines::new(reader);
     let mut series = SeriesTable::default();
-    while let Some(line) = lines.next().map_err(&io)? {
-        let place = || line.place();
-        if line.text.trim().is_empty() {
-            continue;
-        }
-        if line.text.contains('\u{fffd}') {
-            sink.issue(IssueCode::NotUtf8, place, String::new);
-        }
-        if line.shortened {
-            sink.skip(IssueCode::LongLine, place, String::new);
-            continue;
-        }
-        match serde_json::from_str::<Value>(&line.text) {
-            Ok(Value::Object(scrape)) => write_scrape(&scrape, &mut series, sink, &place)?,
-            Ok(_) => sink.skip(IssueCode::BadRecord, place, || "a line that is no object".to_string()),
-            Err(_) if line.unfinished => {
-                sink.skip(IssueCode::TruncatedRecord, place, || shorten(line.text.to_string(), 80));
-            }
-            Err(e) => sink.skip(IssueCode::BadRecord, place, || e.to_string()),
-        }
-    }
-    Ok(())
+    json_lines::read(source, sink, |scrape, sink, place| write_scrape(scrape, &mut series, sink, place))
 }
 
 type Object = Map<String, Value>;
@@ -272,8 +249,7 @@ fn gauge_facts(name: &str, labels: &[(String, String)], stats: &Object, sink: &m
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::reading_test::{Sample, read, samples, sniff};
-    use std::io::Write;
+    use crate::formats::reading_test::{Sample, read, samples, shared, sniff};
 
     const LINES: &str = concat!(
         r#"{"endpoint_url":"http://a/metrics","timestamp_ns":1700000000000000001,"endpoint_latency_ns":5,"metrics":{"#,
@@ -367,14 +343,8 @@ mod tests {
     #[test]
     fn recorded_summaries() {
         for (run, preempted, tokens) in [("run_a", 0.0, 13_920.0), ("run_b", 155.0, 14_016.0), ("small", 0.0, 608.0)] {
-            let path = format!(
-                "{}/../../../shared/recordings/aiperf/{run}/artifacts/server_metrics_export.json",
-                env!("CARGO_MANIFEST_DIR")
-            );
-            let Ok(text) = std::fs::read_to_string(&path) else {
-                let _ = writeln!(std::io::stderr(), "SKIPPED: {path} is absent");
-                return;
-            };
+            let path = shared(&format!("recordings/aiperf/{run}/artifacts/server_metrics_export.json"));
+            let Some(text) = path.map(|path| std::fs::read_to_string(path).unwrap()) else { return };
             assert_eq!(sniff(&AIPERF_SERVER_METRICS, "m", text.as_bytes()), Sniff::Strong);
             let (recording, samples) = all(&text);
             assert!(recording.issues.is_empty());

@@ -28,7 +28,7 @@ use crate::metric::device::{Cell, Column, cell, write_figure};
 use crate::metric::series::SeriesTable;
 use crate::server::recording::ServerSink;
 use crate::text::lines::{Line, Lines};
-use crate::text::marker::{Marker, MarkerReader};
+use crate::text::marker::MarkerReader;
 use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode};
 
@@ -85,7 +85,8 @@ fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError>
     while let Some(line) = lines.next().map_err(&io)? {
         table.line(&line, sink)?;
     }
-    sink.clock(table.clock.unwrap_or(StampClock::Local), table.resolution_ns.unwrap_or(1_000_000_000));
+    let (clock, resolution_ns) = table.times.clock().unwrap_or((StampClock::Local, 1_000_000_000));
+    sink.clock(clock, resolution_ns);
     sink.issue_many(IssueCode::ClockStep, table.times.hour_steps(), String::new, || {
         "in the times of lines".to_string()
     });
@@ -98,8 +99,6 @@ struct Table {
     series: SeriesTable,
     times: MarkerReader,
     at_ns: Option<i64>,
-    clock: Option<StampClock>,
-    resolution_ns: Option<i64>,
 }
 
 impl Table {
@@ -118,7 +117,7 @@ impl Table {
             return Ok(());
         }
         if let Some(marker) = self.times.read(text) {
-            self.at_ns = self.moment(marker);
+            self.at_ns = self.times.moment(&marker);
             return Ok(());
         }
         // The line of units below the heading.
@@ -144,7 +143,7 @@ impl Table {
         };
         let own = if row.stamp.is_empty() { None } else { self.times.read(&row.stamp) };
         let at_ns = match own {
-            Some(marker) => self.moment(marker),
+            Some(marker) => self.times.moment(&marker),
             None if heading.timed => None,
             None => self.at_ns,
         };
@@ -164,11 +163,6 @@ impl Table {
             }
         }
         Ok(())
-    }
-
-    fn moment(&mut self, marker: Marker) -> Option<i64> {
-        self.resolution_ns = Some(self.resolution_ns.map_or(marker.resolution_ns, |r| r.min(marker.resolution_ns)));
-        (*self.clock.get_or_insert(marker.clock) == marker.clock).then_some(marker.at_ns)
     }
 }
 

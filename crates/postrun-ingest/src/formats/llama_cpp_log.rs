@@ -112,12 +112,7 @@ struct Log {
 impl Log {
     fn line(&mut self, line: &Line<'_>, sink: &mut ServerSink) -> Result<(), IngestError> {
         let text: &str = &line.text;
-        if line.shortened {
-            sink.issue(IssueCode::LongLine, || line.place(), || format!("{text:.60}"));
-        }
-        if text.contains(char::REPLACEMENT_CHARACTER) {
-            sink.issue(IssueCode::NotUtf8, || line.place(), || format!("{text:.60}"));
-        }
+        sink.judge_line(line);
         let told = Told::parse(text);
         if told.broken || line.unfinished && !told.whole {
             if told.broken || told.slot.is_some() || text.contains(" time =") {

@@ -30,7 +30,7 @@ use crate::metric::device::{Cell, Column, cell, write_figure};
 use crate::metric::series::SeriesTable;
 use crate::server::recording::ServerSink;
 use crate::text::lines::{Line, Lines};
-use crate::text::marker::{Marker, MarkerReader};
+use crate::text::marker::MarkerReader;
 use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode};
 
@@ -69,7 +69,8 @@ fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError>
     while let Some(line) = lines.next().map_err(&io)? {
         table.line(&line, sink)?;
     }
-    sink.clock(table.clock.unwrap_or(StampClock::Local), table.resolution_ns.unwrap_or(1_000_000));
+    let (clock, resolution_ns) = table.times.clock().unwrap_or((StampClock::Local, 1_000_000));
+    sink.clock(clock, resolution_ns);
     sink.issue_many(IssueCode::ClockStep, table.times.hour_steps(), String::new, || {
         "in the column timestamp".to_string()
     });
@@ -81,8 +82,6 @@ struct Rows {
     columns: Vec<Column>,
     series: SeriesTable,
     times: MarkerReader,
-    clock: Option<StampClock>,
-    resolution_ns: Option<i64>,
 }
 
 impl Rows {
@@ -120,9 +119,8 @@ impl Rows {
 
     fn moment(&mut self, cells: &[&str]) -> Option<i64> {
         let position = self.columns.iter().position(|c| *c == Column::Stamp)?;
-        let Marker { at_ns, clock, resolution_ns, .. } = self.times.read(cells.get(position)?)?;
-        self.resolution_ns = Some(self.resolution_ns.map_or(resolution_ns, |r| r.min(resolution_ns)));
-        (*self.clock.get_or_insert(clock) == clock).then_some(at_ns)
+        let marker = self.times.read(cells.get(position)?)?;
+        self.times.moment(&marker)
     }
 
     fn row(&mut self, cells: &[&str], at_ns: i64, line: &Line<'_>, sink: &mut ServerSink) -> Result<(), IngestError> {

@@ -40,6 +40,7 @@ use crate::json::records::RecordError;
 use crate::server::figure::{self, LONGEST_NS};
 use crate::server::json_records;
 use crate::server::recording::{ServerEvent, ServerRequest, ServerSink};
+use crate::text::name::snake_case;
 use crate::text::stamp::StampClock;
 use export::{Span, SpanKind, Surroundings, attribute, first_attribute};
 use postrun_schema::{Doc, EventKind, IssueCode};
@@ -285,8 +286,7 @@ fn startup_fact(sink: &mut ServerSink, around: &Surroundings, span: &Span) {
     if !of_startup || !function || !(0..=LONGEST_NS).contains(&took) {
         return;
     }
-    let words = span.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let name = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_");
+    let name = snake_case(&span.name);
     if !name.is_empty() {
         sink.fact(&format!("startup_{name}_s"), format!("{}.{:09}", took / 1_000_000_000, took % 1_000_000_000));
     }
@@ -295,8 +295,8 @@ fn startup_fact(sink: &mut ServerSink, around: &Surroundings, span: &Span) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::damage_test::{cut_everywhere, mutate_everywhere, shared};
-    use crate::formats::reading_test::{read, read_file, sniff};
+    use crate::formats::damage_test::{cut_everywhere, mutate_everywhere};
+    use crate::formats::reading_test::{read, read_file, shared, sniff};
 
     const FIXTURE: &[u8] = include_bytes!("../../../../fixtures/otlp_spans/nested_and_retried/input/spans.otlp.jsonl");
 

@@ -46,7 +46,6 @@ use crate::server::recording::ServerSink;
 use crate::text::lines::{Line, Lines};
 use crate::text::marker::{Marker, MarkerReader};
 use crate::text::stamp::StampClock;
-use crate::text::unix_stamp::UnixStamp;
 use postrun_schema::{Doc, IssueCode};
 
 pub(super) static PROMETHEUS_TEXT: Ingestor = Ingestor {
@@ -120,8 +119,6 @@ struct Exposition {
     markers: MarkerReader,
     at_ns: Option<i64>,
     latest_ns: Option<i64>,
-    clock: Option<StampClock>,
-    resolution_ns: Option<i64>,
     failed_scrapes: u64,
 }
 
@@ -171,14 +168,7 @@ impl Exposition {
     fn sample(&mut self, id: usize, rest: &str, line: &Line<'_>, sink: &mut ServerSink) -> Result<bool, IngestError> {
         let Some(tail) = parse_tail(rest) else { return Ok(false) };
         let own = match tail.stamp {
-            Some(stamp) if self.clock != Some(StampClock::Local) => {
-                let own = UnixStamp::parse(stamp);
-                if let Some(own) = own {
-                    self.clock.get_or_insert(StampClock::Unix);
-                    self.refine(own.resolution_ns);
-                }
-                own.map(|own| own.at_ns)
-            }
+            Some(stamp) if !self.markers.is_local() => self.markers.unix_moment(stamp),
             _ => self.at_ns,
         };
         match own {
@@ -230,26 +220,21 @@ impl Exposition {
     }
 
     fn moment(&mut self, marker: Marker, line: &Line<'_>, sink: &mut ServerSink) {
-        if *self.clock.get_or_insert(marker.clock) != marker.clock {
+        self.at_ns = self.markers.moment(&marker);
+        let Some(at_ns) = self.at_ns else {
             let example = || "a time with a zone among times without one".to_string();
             sink.issue(IssueCode::WrongType, || line.place(), example);
-            self.at_ns = None;
             return;
-        }
-        if self.latest_ns.is_some_and(|latest| latest.saturating_sub(marker.at_ns) > BACKWARDS_NS) {
+        };
+        if self.latest_ns.is_some_and(|latest| latest.saturating_sub(at_ns) > BACKWARDS_NS) {
             sink.issue(IssueCode::UnorderedTimes, || line.place(), || line.text.to_string());
         }
-        self.latest_ns = self.latest_ns.max(Some(marker.at_ns));
-        self.at_ns = Some(marker.at_ns);
-        self.refine(marker.resolution_ns);
-    }
-
-    fn refine(&mut self, resolution_ns: i64) {
-        self.resolution_ns = Some(self.resolution_ns.map_or(resolution_ns, |r| r.min(resolution_ns)));
+        self.latest_ns = self.latest_ns.max(self.at_ns);
     }
 
     fn close(self, sink: &mut ServerSink) {
-        sink.clock(self.clock.unwrap_or(StampClock::Unix), self.resolution_ns.unwrap_or(0));
+        let (clock, resolution_ns) = self.markers.clock().unwrap_or((StampClock::Unix, 0));
+        sink.clock(clock, resolution_ns);
         if self.failed_scrapes > 0 {
             sink.fact("failed_scrapes", self.failed_scrapes.to_string());
         }
@@ -262,8 +247,7 @@ impl Exposition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::reading_test::{Sample, read, samples, sniff};
-    use std::io::Write;
+    use crate::formats::reading_test::{Sample, read, samples, shared, sniff};
 
     const SECOND: i64 = 1_000_000_000;
     const T0: i64 = 1_700_000_000 * SECOND;
@@ -386,12 +370,8 @@ mod tests {
 
     #[test]
     fn recorded_scrapes() {
-        let path =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/recordings/vllm-server-cpu/kv-preempt/metrics.prom");
-        let Ok(text) = std::fs::read_to_string(path) else {
-            let _ = writeln!(std::io::stderr(), "SKIPPED: {path} is absent");
-            return;
-        };
+        let Some(path) = shared("recordings/vllm-server-cpu/kv-preempt/metrics.prom") else { return };
+        let text = std::fs::read_to_string(path).unwrap();
         let (recording, samples) = all(&text);
         assert!(recording.issues.is_empty());
         assert_eq!(recording.facts.get("kv_cache_capacity_tokens").map(String::as_str), Some("3840"));

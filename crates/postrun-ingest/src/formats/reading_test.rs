@@ -5,7 +5,8 @@ use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::{Input, Source};
 use crate::server::recording::{Recording, ServerSink};
 use crate::server::spool::Track;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// One sample as a test compares it.
 pub(crate) type Sample = (i64, String, Option<String>, f64);
@@ -45,4 +46,14 @@ pub(crate) fn samples(recording: &mut Recording) -> Vec<Sample> {
     };
     recording.samples.drain(each).unwrap();
     out
+}
+
+/// A real recording outside this repository; where it is not there, the test is skipped and says so, captured or not.
+pub(crate) fn shared(name: &str) -> Option<PathBuf> {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")).join(name);
+    if !path.is_file() {
+        writeln!(std::io::stderr(), "SKIPPED: ../shared/{name} is not here").unwrap();
+        return None;
+    }
+    Some(path)
 }

@@ -26,7 +26,7 @@
 use crate::bench::arrays::{ArrayRun, Shape};
 use crate::bench::facts;
 use crate::bench::file;
-use crate::bench::reported::{Named, named, row, split_stat};
+use crate::bench::reported::{self, Named, named};
 use crate::bench::rows::{self, RowPolicy};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
@@ -127,17 +127,7 @@ fn finished(run: ArrayRun, requests: u64, policy: &RowPolicy) -> FinishedRun {
 }
 
 fn reported(run: &ArrayRun) -> Vec<ReportedRow> {
-    let mut out = Vec::new();
-    for (key, value) in &run.scalars {
-        if let Some((stat, stem)) = split_stat(key) {
-            if let Some(name) = latency_metric(stem) {
-                out.extend(row(key, &stat, value, &name));
-            }
-        } else if let Some(name) = figure(key) {
-            out.extend(row(key, "value", value, &name));
-        }
-    }
-    out
+    reported::rows(&run.scalars, latency_metric, figure, |_, _| None)
 }
 
 fn latency_metric(stem: &str) -> Option<Named> {

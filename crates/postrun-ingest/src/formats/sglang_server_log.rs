@@ -233,8 +233,8 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::damage_test::{cut_everywhere, mutate_everywhere, shared};
-    use crate::formats::reading_test::{Sample, read, read_file, samples, sniff};
+    use crate::formats::damage_test::{cut_everywhere, mutate_everywhere};
+    use crate::formats::reading_test::{Sample, read, read_file, samples, shared, sniff};
 
     const FIXTURE: &[u8] = include_bytes!("../../../../fixtures/sglang_server_log/retractions/input/server.log");
 

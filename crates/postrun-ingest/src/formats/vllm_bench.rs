@@ -31,7 +31,7 @@
 use crate::bench::arrays::{ArrayRun, Shape};
 use crate::bench::facts;
 use crate::bench::file;
-use crate::bench::reported::{Named, named, row, split_stat};
+use crate::bench::reported::{self, Named, named, row};
 use crate::bench::rows::{self, RowPolicy};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
@@ -155,22 +155,11 @@ fn not_recorded(run: &ArrayRun) -> Vec<String> {
 }
 
 fn reported(run: &ArrayRun) -> Vec<ReportedRow> {
-    let mut out = Vec::new();
-    for (key, value) in &run.scalars {
-        if let Some((stat, stem)) = split_stat(key) {
-            if let Some(name) = latency_metric(stem) {
-                out.extend(row(key, &stat, value, &name));
-            }
-        } else if let Some(name) = figure(key) {
-            out.extend(row(key, "value", value, &name));
-        } else if ["spec_decode_", "diffusion_", "probe_"].iter().any(|p| key.starts_with(p)) {
-            out.extend(row(key, "value", value, &named("", "", "not_from_requests")).map(|mut r| {
-                r.metric = key.clone();
-                r
-            }));
-        }
-    }
-    out
+    reported::rows(&run.scalars, latency_metric, figure, |key, value| {
+        let kept = ["spec_decode_", "diffusion_", "probe_"].iter().any(|p| key.starts_with(p));
+        let row = row(key, "value", value, &named("", "", "not_from_requests")).filter(|_| kept)?;
+        Some(ReportedRow { metric: key.to_string(), ..row })
+    })
 }
 
 fn latency_metric(stem: &str) -> Option<Named> {

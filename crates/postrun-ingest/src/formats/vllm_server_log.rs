@@ -130,12 +130,7 @@ struct Log {
 
 impl Log {
     fn line(&mut self, line: &Line<'_>, sink: &mut ServerSink) -> Result<(), IngestError> {
-        if line.shortened {
-            sink.issue(IssueCode::LongLine, || line.place(), || format!("{:.60}", line.text));
-        }
-        if line.text.contains(char::REPLACEMENT_CHARACTER) {
-            sink.issue(IssueCode::NotUtf8, || line.place(), || format!("{:.60}", line.text));
-        }
+        sink.judge_line(line);
         let outer = CivilStamp::parse(&line.text).map(|(stamp, _)| stamp);
         let outer = outer.filter(|stamp| stamp.year.is_some() && stamp.zone_ns.is_some());
         // Progress bars return to the start of their line, and a record may stand behind them.

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JoinRule {
     /// Both sides name the same id.
-    ById,
+    Id,
     /// The server's ids end in the position of the request in the client's file (`cmpl-bench-<run>-<i>-0`).
-    ByNumber,
+    Number,
     /// The order of arrival is the order of sending, and prompt lengths agree.
-    ByOrder,
+    Order,
 }
 
 /// The joined requests.
@@ -63,7 +63,7 @@ fn by_id(client: &[ClientRequest], server: &[ServerRequest]) -> Option<Joined> {
         position.get(id).or_else(|| position.get(core_of_id(id))).copied()
     };
     let server_of: Vec<Option<usize>> = client.iter().map(found).collect();
-    finish(JoinRule::ById, server_of, client, server).filter(|j| j.count() > 0)
+    finish(JoinRule::Id, server_of, client, server).filter(|j| j.count() > 0)
 }
 
 /// `cmpl-abc-0` and `chatcmpl-abc` are `abc`: servers put the kind of request before the client's id, and the number of
@@ -99,7 +99,7 @@ fn by_number(client: &[ClientRequest], server: &[ServerRequest]) -> Option<Joine
         server_of[number].get_or_insert(at);
     }
     let covered = server_of.iter().flatten().count() as f64 / client.len() as f64;
-    finish(JoinRule::ByNumber, server_of, client, server).filter(|_| covered >= COVERED_SHARE)
+    finish(JoinRule::Number, server_of, client, server).filter(|_| covered >= COVERED_SHARE)
 }
 
 fn by_order(client: &[ClientRequest], server: &[ServerRequest]) -> Option<Joined> {
@@ -127,7 +127,7 @@ fn by_order(client: &[ClientRequest], server: &[ServerRequest]) -> Option<Joined
     for (c, s) in sent.iter().zip(&arrived[skip..]) {
         server_of[*c] = Some(*s);
     }
-    finish(JoinRule::ByOrder, server_of, client, server).filter(|j| order_holds(j, client, server))
+    finish(JoinRule::Order, server_of, client, server).filter(|j| order_holds(j, client, server))
 }
 
 /// Arrivals follow sends at an even distance.
@@ -159,7 +159,7 @@ fn finish(
     }
     joined.disagreeing = differ;
     // Ids that agree are the same request whatever the counts; numbers and order must earn their trust.
-    let trusted = rule == JoinRule::ById || differ as f64 <= both as f64 * (1.0 - AGREEING_SHARE);
+    let trusted = rule == JoinRule::Id || differ as f64 <= both as f64 * (1.0 - AGREEING_SHARE);
     trusted.then_some(joined)
 }
 
@@ -191,12 +191,12 @@ mod tests {
     fn ids_numbers_and_order() {
         let with_ids = client(&[Some("a"), Some("b")], &[5, 6]);
         let joined = join(&with_ids, &server(&[("cmpl-b-0", 1, 6), ("cmpl-a-0", 2, 5)])).unwrap();
-        assert_eq!((joined.rule, joined.server_of), (JoinRule::ById, vec![Some(1), Some(0)]));
+        assert_eq!((joined.rule, joined.server_of), (JoinRule::Id, vec![Some(1), Some(0)]));
 
         let none = client(&[None, None], &[5, 6]);
         let rows = server(&[("cmpl-warm", 0, 9), ("cmpl-bench-7-1-0", 9, 6), ("cmpl-bench-7-0-0", 8, 5)]);
         let joined = join(&none, &rows).unwrap();
-        assert_eq!((joined.rule, joined.server_of), (JoinRule::ByNumber, vec![Some(2), Some(1)]));
+        assert_eq!((joined.rule, joined.server_of), (JoinRule::Number, vec![Some(2), Some(1)]));
         // The same numbers with other prompt lengths are another run's.
         assert!(join(&none, &server(&[("cmpl-bench-7-1-0", 9, 60), ("cmpl-bench-7-0-0", 8, 50)])).is_none());
     }
@@ -207,7 +207,7 @@ mod tests {
         let s = 1_000_000_000;
         let rows = [("w", 0, 1), ("q", 10 * s, 5), ("r", 11 * s, 6), ("t", 12 * s, 7), ("u", 13 * s, 8)];
         let joined = join(&c, &server(&rows)).unwrap();
-        assert_eq!((joined.rule, joined.server_of), (JoinRule::ByOrder, vec![Some(1), Some(2), Some(3), Some(4)]));
+        assert_eq!((joined.rule, joined.server_of), (JoinRule::Order, vec![Some(1), Some(2), Some(3), Some(4)]));
         let other = [("q", 10 * s, 5), ("r", 31 * s, 6), ("t", 32 * s, 7), ("u", 90 * s, 8)];
         assert!(join(&c, &server(&other)).is_none());
     }

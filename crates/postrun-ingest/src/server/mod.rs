@@ -9,6 +9,7 @@ pub(crate) mod client_trace;
 pub(crate) mod evidence;
 pub(crate) mod figure;
 pub(crate) mod join;
+pub(crate) mod json_lines;
 pub(crate) mod json_records;
 pub(crate) mod merge;
 pub(crate) mod recording;

@@ -4,6 +4,7 @@
 use super::spool::{SampleSpool, TrackId};
 use crate::error::IngestError;
 use crate::input::source::Source;
+use crate::text::lines::Line;
 use crate::text::stamp::StampClock;
 use postrun_schema::{EventKind, IssueCode, Issues};
 use std::collections::BTreeMap;
@@ -172,6 +173,17 @@ impl ServerSink {
     ) {
         let file = &self.name;
         self.recording.issues.add_many(code, count, || format!("{file}: {}", place()), example);
+    }
+
+    /// Counts what is wrong with a line as such, whatever it says.
+    pub(crate) fn judge_line(&mut self, line: &Line<'_>) {
+        let example = || format!("{:.60}", line.text);
+        if line.shortened {
+            self.issue(IssueCode::LongLine, || line.place(), example);
+        }
+        if line.text.contains(char::REPLACEMENT_CHARACTER) {
+            self.issue(IssueCode::NotUtf8, || line.place(), example);
+        }
     }
 
     /// Counts a record that was left out, with the issue that says why.

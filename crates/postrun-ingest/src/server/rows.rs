@@ -123,7 +123,7 @@ fn count_joins(w: &Weighed, recording: &Recording, clients: usize, issues: &mut 
     let others = w.requests.len().saturating_sub(n);
     issues.add_many(IssueCode::ServerRequestNotJoined, others as u64, file, || of(others, w.requests.len()));
     issues.add_many(IssueCode::JoinDisagrees, joined.disagreeing, file, || of(joined.disagreeing as usize, n));
-    if joined.rule == JoinRule::ByOrder {
+    if joined.rule == JoinRule::Order {
         issues.add_many(IssueCode::JoinedByOrder, n as u64, file, || of(n, clients));
     }
 }

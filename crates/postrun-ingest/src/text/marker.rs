@@ -17,7 +17,9 @@ pub(crate) struct Marker {
 /// Reads the markers of one file, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct MarkerReader {
-    clock: LogClock,
+    log_clock: LogClock,
+    clock: Option<StampClock>,
+    resolution_ns: Option<i64>,
 }
 
 /// Longer lines are something else.
@@ -39,11 +41,11 @@ impl MarkerReader {
         if !speaks_of_time || words.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '+' | '.')) {
             return None;
         }
-        let (at_ns, clock, resolution_ns) = self.moment(stamp.trim())?;
+        let (at_ns, clock, resolution_ns) = self.stamp(stamp.trim())?;
         Some(Marker { at_ns, clock, resolution_ns, names_a_scrape: words.contains("scrape") })
     }
 
-    fn moment(&mut self, text: &str) -> Option<(i64, StampClock, i64)> {
+    fn stamp(&mut self, text: &str) -> Option<(i64, StampClock, i64)> {
         if let Some(unix) = UnixStamp::parse(text) {
             return Some((unix.at_ns, StampClock::Unix, unix.resolution_ns));
         }
@@ -55,12 +57,46 @@ impl MarkerReader {
             _ => return None,
         }
         let clock = if stamp.zone_ns.is_some() { StampClock::Unix } else { StampClock::Local };
-        Some((self.clock.at_ns(&stamp), clock, grain(text)))
+        Some((self.log_clock.at_ns(&stamp), clock, grain(text)))
+    }
+
+    /// The moment of a marker, where it is on the clock of those before: a file has one, and its first time settles it.
+    pub(crate) fn moment(&mut self, marker: &Marker) -> Option<i64> {
+        if !self.is_clock(marker.clock) {
+            return None;
+        }
+        self.refine(marker.resolution_ns);
+        Some(marker.at_ns)
+    }
+
+    /// The same for a Unix time that stands elsewhere than in a marker.
+    pub(crate) fn unix_moment(&mut self, text: &str) -> Option<i64> {
+        let stamp = UnixStamp::parse(text).filter(|_| self.is_clock(StampClock::Unix))?;
+        self.refine(stamp.resolution_ns);
+        Some(stamp.at_ns)
+    }
+
+    /// The file is on local time.
+    pub(crate) fn is_local(&self) -> bool {
+        self.clock == Some(StampClock::Local)
+    }
+
+    fn is_clock(&mut self, clock: StampClock) -> bool {
+        *self.clock.get_or_insert(clock) == clock
+    }
+
+    fn refine(&mut self, resolution_ns: i64) {
+        self.resolution_ns = Some(self.resolution_ns.map_or(resolution_ns, |finest| finest.min(resolution_ns)));
+    }
+
+    /// The clock of the file, and the finest resolution seen; `None` before any moment.
+    pub(crate) fn clock(&self) -> Option<(StampClock, i64)> {
+        self.clock.zip(self.resolution_ns)
     }
 
     /// How often a clock without a zone fell back by an hour.
     pub(crate) fn hour_steps(&self) -> u64 {
-        self.clock.hour_steps
+        self.log_clock.hour_steps
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod lines;
 pub(crate) mod marker;
+pub(crate) mod name;
 pub(crate) mod number;
 pub(crate) mod python;
 pub(crate) mod stamp;

@@ -1,5 +1,7 @@
 //! Unix times as text: seconds, milliseconds, microseconds or nanoseconds, told apart by their size.
 
+use super::number::decimal_scaled;
+
 /// A moment, and how fine its text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UnixStamp {
@@ -34,17 +36,10 @@ impl UnixStamp {
             19 => 0,
             _ => return None,
         };
-        let digits: i128 = [whole, fraction].concat().parse().ok()?;
+        let at_ns = decimal_scaled(mantissa, u32::try_from(unit_power + exponent).ok()?)?;
         let power = unit_power + exponent - places;
-        let ns = match power {
-            0.. => digits.checked_mul(10i128.checked_pow(power.unsigned_abs())?)?,
-            _ => {
-                let unit = 10i128.checked_pow(power.unsigned_abs())?;
-                (digits + unit / 2) / unit
-            }
-        };
         let resolution_ns = if exponent == 0 { 10i64.checked_pow(power.max(0).unsigned_abs())? } else { 1 };
-        Some(UnixStamp { at_ns: i64::try_from(ns).ok()?, resolution_ns })
+        Some(UnixStamp { at_ns, resolution_ns })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::spread::Values;
 use crate::json::number;
+use crate::text::name::snake_case;
 use crate::text::stamp::CivilStamp;
 use std::borrow::Cow;
 
@@ -129,9 +130,9 @@ pub(crate) fn batch_values(report: Report, text: &str) -> (Values, u64) {
             }
             "full token usage" | "swa token usage" | "mamba usage" => {
                 of_pools = Some(of_pools.map_or(value, |fullest| fullest.max(value)));
-                own_name(key).into()
+                snake_case(key).into()
             }
-            _ => canonical(key).map_or_else(|| own_name(key).into(), Cow::from),
+            _ => canonical(key).map_or_else(|| snake_case(key).into(), Cow::from),
         };
         if !series.is_empty() {
             values.push((series, value));
@@ -154,12 +155,6 @@ fn canonical(key: &str) -> Option<&'static str> {
         "accept len" => "spec_decode_acceptance_length",
         _ => return None,
     })
-}
-
-/// `#cached-token` → `cached_token`.
-fn own_name(key: &str) -> String {
-    let words = key.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_")
 }
 
 #[cfg(test)]
