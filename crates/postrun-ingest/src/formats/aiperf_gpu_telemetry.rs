@@ -6,7 +6,7 @@
 //!
 //! # Versions seen
 //! The keys that AIPerf documents up to schema 1.5, which puts `nvidia_` before the names of the figures; none of the
-//! recordings at hand has a GPU.
+//! recordings at hand has a GPU, so the file in the fixtures was written by hand after them.
 //!
 //! # How the figures are read
 //! - Memory is in gigabytes (10⁹ bytes), utilization in percent, power in watts: these become `gpu_memory_used_bytes`,

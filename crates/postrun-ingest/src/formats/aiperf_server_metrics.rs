@@ -7,8 +7,8 @@
 //! CSV holds less than the JSON summary and is not read; neither is the Parquet form.
 //!
 //! # Versions seen
-//! Summary schema 1.1 of AIPerf 0.13.0. The lines were not seen in a recording of ours; their keys are those that AIPerf
-//! documents: `endpoint_url`, `timestamp_ns`, `endpoint_latency_ns`, `metrics`.
+//! Summary schema 1.1 of AIPerf 0.13.0. The lines were not seen in a recording of ours; their keys are those that
+//! AIPerf documents: `endpoint_url`, `timestamp_ns`, `endpoint_latency_ns`, `metrics`.
 //!
 //! # How the figures are read
 //! - Names and units are mapped as for `prometheus_text`; AIPerf cuts `_total` off the names of counters. The endpoint

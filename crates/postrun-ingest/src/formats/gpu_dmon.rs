@@ -4,8 +4,9 @@
 //! What these commands print, headings included: `#Date Time gpu pwr gtemp …` of `nvidia-smi dmon -o DT`, also as CSV
 //! (`--format csv`), and `#Entity GPUTL FBUSD …` of `dcgmi dmon -e 203,252`. Recognised by these headings.
 //!
-//! `dcgmi dmon` prints no time and `nvidia-smi dmon` only with `-o DT`. A date and time (or a Unix time) may stand before
-//! the columns of a line, as `ts '%Y-%m-%d %H:%M:%S'` puts it there, or on a line of its own before those it is about.
+//! `dcgmi dmon` prints no time and `nvidia-smi dmon` only with `-o DT`. A date and time (or a Unix time) may stand
+//! before the columns of a line, as `ts '%Y-%m-%d %H:%M:%S'` puts it there, or on a line of its own before those it is
+//! about.
 //!
 //! # Versions seen
 //! Layouts as the tools' manuals show them; the file in the fixtures was written by hand after them.

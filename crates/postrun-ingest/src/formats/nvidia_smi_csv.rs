@@ -5,15 +5,16 @@
 //! ```text
 //! nvidia-smi --query-gpu=timestamp,index,memory.used,utilization.gpu,power.draw,temperature.gpu --format=csv -l 1
 //! ```
-//! Recognised by a heading with `timestamp` and one of those figures. Without a heading (`noheader`) nobody can say what
-//! a column holds, and the file is not read. A heading may stand again further down, after a restart.
+//! Recognised by a heading with `timestamp` and one of those figures. Without a heading (`noheader`) nobody can say
+//! what a column holds, and the file is not read. A heading may stand again further down, after a restart.
 //!
 //! # Versions seen
 //! The layout is that of all drivers since query options exist; the file in the fixtures was written by hand after it.
 //!
 //! # How the figures are read
 //! - `memory.used` and `memory.total` (MiB), `utilization.gpu` (%), `power.draw` (W) and `temperature.gpu` become the
-//!   series of those names, in bytes, shares, watts and degrees. Other columns keep their heading as name, unit included.
+//!   series of those names, in bytes, shares, watts and degrees. Other columns keep their heading as name, unit
+//!   included.
 //! - `[N/A]` and its like are no values.
 //! - The time, `2026/01/02 03:04:05.678`, names no zone: it is the local time of the machine. A Unix time is taken too.
 //! - A device is told by `index` and `uuid`; without either, several devices cannot be told apart.

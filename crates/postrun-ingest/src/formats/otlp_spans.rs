@@ -8,7 +8,7 @@
 //! are other formats.
 //!
 //! # Versions seen
-//! `llm_request` spans of vLLM 0.32.0 (V1 engine). Read from descriptions only: vLLM V0, SGLang, the GenAI semantic
+//! Real `llm_request` spans of vLLM 0.32.0 (V1 engine); from descriptions only: vLLM V0, SGLang, the GenAI semantic
 //! conventions up to 1.44 with their older names (`prompt_tokens`, `completion_tokens`).
 //!
 //! # How the figures are read

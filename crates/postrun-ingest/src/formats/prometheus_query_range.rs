@@ -1,9 +1,10 @@
 //! Answers of Prometheus' HTTP API to `query_range` and `query`, as JSON.
 //!
 //! # Which files
-//! The answer as it came, `{"status":"success","data":{"resultType":"matrix","result":[…]}}`; several of them behind one
-//! another, on lines, in an array, or as members of an object whose keys name them; and the bare list of series that
-//! `promtool query range --format=json` prints. Both `matrix` (`values`) and `vector` (`value`) results.
+//! The answer as it came, `{"status":"success","data":{"resultType":"matrix","result":[…]}}`; several of them behind
+//! one another, on lines, in an array, or as members of an object whose keys name them; and the bare list of series
+//! that `promtool query range --format=json` prints. Both `matrix` (`values`) and `vector` (`value`) results.
+//! Recognised by `resultType` with `metric`, or by `metric` beside `values` or `value` where a series has a `__name__`.
 //!
 //! # Versions seen
 //! API v1 of Prometheus 2 and 3; compatible stores (Thanos, Mimir, VictoriaMetrics) answer in the same form.

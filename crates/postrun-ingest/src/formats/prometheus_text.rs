@@ -23,7 +23,8 @@
 //! - Where two spellings of one quantity stand in a scrape, the first counts. A series that stands twice at one moment
 //!   is counted as such, and the first value stays.
 //! - vLLM's requests that ended as `abort` are in `requests_finished_total` and in `requests_aborted_total`. TGI counts
-//!   tokens when a request ends. LMDeploy's requests without a free handle are in `waiting`, with the label `queue=api`.
+//!   tokens when a request ends. LMDeploy's requests without a free handle are in `waiting`, with the label
+//!   `queue=api`.
 //! - A share above 1.5 or a negative count is left out. NaN is no value. DCGM's marks for "no such value" are none.
 //! - The labels of `vllm:cache_config_info` become facts; with several engines those of the first one.
 //! - A time without a zone is local time; so is then the whole file.

@@ -11,9 +11,10 @@
 //!
 //! # How the figures are read
 //! - Backend `sglang` (native `/generate`): the client divided each gap by the tokens of its chunk and repeated it. The
-//!   list then has one entry a token; a stall is spread out, P99 ITL understated, and the number of chunks lost. Other backends: one gap a chunk.
-//! - The client's e2e (and so its TPOT) ends with the last line of the stream, usage or `[DONE]` included. The file holds
-//!   only chunk times, so postrun's e2e, first token plus gaps, is a little shorter. The parity list says so.
+//!   list then has one entry a token; a stall is spread out, P99 ITL understated, and the number of chunks lost. Other
+//!   backends: one gap a chunk.
+//! - The client's e2e (and so its TPOT) ends with the last line of the stream, usage or `[DONE]` included. The file
+//!   holds only chunk times, so postrun's e2e, first token plus gaps, is a little shorter. The parity list says so.
 //! - 0.5.23 stores the server's prompt lengths but totals its own tokenizer's: `total_input_tokens` and the rates made
 //!   from it can differ from the stored lengths by some percent.
 //! - There is no count of failures: `errors` decides, or neither output nor first token.

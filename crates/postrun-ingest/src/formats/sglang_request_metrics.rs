@@ -3,11 +3,12 @@
 //! # Which files
 //! `sglang-request-metrics-*.log` of `--export-metrics-to-file` (one JSON object a line, `request_parameters` beside
 //! the figures), and request logs of `--log-requests --log-requests-format json` where the lines stand alone
-//! (`"event": "request.finished"`). In a server's log, the latter belong to `sglang_server_log`.
+//! (`"event": "request.finished"`). Recognised by `request_parameters` beside a figure, or by `event` and `rid` beside
+//! `obj` or `out`. In a server's log, the latter belong to `sglang_server_log`.
 //!
 //! # Versions seen
-//! Read from descriptions: 0.5.4 to 0.5.23. The keys of the time figures changed several times; each is used where it
-//! is there.
+//! Keys of 0.5.4 to 0.5.23, read from descriptions. The keys of the time figures changed several times; each is used
+//! where it is there.
 //!
 //! # How the figures are read
 //! - Points in time are Unix time. Arrival is `request_received_ts`, else the end minus `e2e_latency`; first token =

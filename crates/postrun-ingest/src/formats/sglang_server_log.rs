@@ -1,4 +1,4 @@
-//! The log that an SGLang server prints: batches, retractions, settings, and requests where they are logged.
+//! The log of an SGLang server: batches, retractions, settings, and requests where they were logged.
 //!
 //! # Which files
 //! Standard output and error of `sglang.launch_server` or `sglang serve`, also behind the prefix of Ray, a container
@@ -7,8 +7,8 @@
 //! `--enable-request-time-stats-logging`.
 //!
 //! # Versions seen
-//! A log of the 0.5.12 series. Read from descriptions and single lines: 0.4.6 to 0.5.23, `Prefill batch. ` with a
-//! period, with and without the number of the step, ranks `DP TP EP PP ATTN_CP`, stamps to the second or the
+//! A real log of the 0.5.12 series; spellings of 0.4.6 to 0.5.23 from descriptions and single lines: `Prefill batch. `
+//! with a period, with and without the number of the step, ranks `DP TP EP PP ATTN_CP`, stamps to the second or the
 //! millisecond.
 //!
 //! # How the figures are read

@@ -1,4 +1,4 @@
-//! TensorRT-LLM's iteration stats: what the engine did in each step.
+//! Iteration stats of TensorRT-LLM: what the engine did in each step.
 //!
 //! # Which files
 //! The file of `trtllm-bench --iteration_log` (one Python dict a line) and saved answers of the server's `GET /metrics`
@@ -6,7 +6,7 @@
 //! `iterLatencyMS`. The Prometheus text of `/prometheus/metrics` is another format.
 //!
 //! # Versions seen
-//! Read from descriptions and single printed records of 1.0; keys that are not named here keep their own names.
+//! Keys of 1.0, from descriptions and single printed records.
 //!
 //! # How the figures are read
 //! - `timestamp` is local time without a zone, `07-25-2025 16:54:34.140189` (month first) or year first. A record

@@ -23,10 +23,10 @@
 //! - `queue_times` is the wait for the client's own concurrency limit, so `scheduled send = sent − queue time`.
 //!
 //! # What is not recorded
-//! Request ids, cached tokens, preemptions, finish reasons, wall-clock times (`start_times` is a monotonic clock; `date`
-//! is the moment of saving, to the second), tokens per chunk; before 0.16 also the send times. Without
-//! `--save-detailed` a file holds the client's summary only; from 0.31 on also `latencies` and `queue_times`, which give
-//! e2e and client queue time.
+//! Request ids, cached tokens, preemptions, finish reasons, wall-clock times (`start_times` is a monotonic clock;
+//! `date` is the moment of saving, to the second), tokens per chunk; before 0.16 also the send times. Without
+//! `--save-detailed` a file holds the client's summary only; from 0.31 on also `latencies` and `queue_times`, which
+//! give e2e and client queue time.
 
 use crate::bench::arrays::{ArrayRun, Shape};
 use crate::bench::facts;
