@@ -49,11 +49,8 @@ fn every_command_works() {
 fn the_report_it_shows_is_the_report_it_gets() {
     let text = std::fs::read_to_string(root().join("README.md")).unwrap();
     let shown = text.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
-    let output = postrun()
-        .current_dir(root())
-        .args(["report", "fixtures/server_side/kv_tight/input"])
-        .output()
-        .unwrap();
+    let output =
+        postrun().current_dir(root()).args(["report", "fixtures/server_side/kv_tight/input"]).output().unwrap();
     let full = String::from_utf8(output.stdout).unwrap();
     assert!(full.starts_with(shown), "README.md shows another report:\n{full}");
 }

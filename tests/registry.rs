@@ -50,9 +50,9 @@ fn every_page_has_its_sections() {
 #[test]
 fn every_metric_has_a_truth_or_a_reason() {
     // A client's file alone, a client with its server, and devices: every metric comes from one of them, or says why not.
-    let inputs = ["vllm_bench/long_prompts/input/result.json", "server_side/kv_tight/input", "gpu_dmon/both_tools/input"];
-    let runs: Vec<_> =
-        inputs.iter().map(|i| report(&fixture(i), &["--slo", "ttft=1s"])["runs"][0].clone()).collect();
+    let inputs =
+        ["vllm_bench/long_prompts/input/result.json", "server_side/kv_tight/input", "gpu_dmon/both_tools/input"];
+    let runs: Vec<_> = inputs.iter().map(|i| report(&fixture(i), &["--slo", "ttft=1s"])["runs"][0].clone()).collect();
     // What no recording of ours has yet: events or records that only some servers write.
     let elsewhere = ["preemptions", "preempted_prefill_ms", "preempted_decode_ms"];
     for (id, _) in listed("metrics") {

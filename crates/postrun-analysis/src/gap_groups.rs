@@ -137,8 +137,8 @@ impl Selections {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::tracks::Tracks;
     use crate::requests::Requests;
+    use crate::server::tracks::Tracks;
     use crate::window::Window;
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::error::IngestError;
 use crate::formats::INGESTORS;
 use crate::ingestor::{Head, Ingestor, Sniff, first_object_keys};
-use crate::source::{Input, Source};
+use crate::input::source::{Input, Source};
 
 /// The ingestor with this id.
 pub fn find_ingestor(id: &str) -> Result<&'static Ingestor, IngestError> {

@@ -1,10 +1,10 @@
 //! What an ingestor is, and what it is given.
 
 use crate::error::IngestError;
+use crate::input::source::Source;
 use crate::json::{JsonReader, Scalar};
-use crate::recording::ServerSink;
+use crate::server::recording::ServerSink;
 use crate::sink::RunSink;
-use crate::source::Source;
 use postrun_schema::Doc;
 use std::collections::BTreeSet;
 use std::io::Read;

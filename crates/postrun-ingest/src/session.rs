@@ -1,15 +1,15 @@
 //! One ingest: from what the user named to published datasets.
 
-use crate::candidate::{Candidate, LeftAlone};
 use crate::detect::recognise;
 use crate::error::IngestError;
-use crate::folder;
 use crate::ingestor::{Ingestor, Reads, Sniff};
-use crate::label;
-use crate::merge::{self, Located};
-use crate::recording::ServerSink;
+use crate::input::candidate::{Candidate, LeftAlone};
+use crate::input::folder;
+use crate::input::label;
+use crate::input::source::{Input, Source};
+use crate::server::merge;
+use crate::server::recording::{Located, ServerSink};
 use crate::sink::{self, Collected, RunSink, sanitize, settle};
-use crate::source::{Input, Source};
 use postrun_schema::{IssueCode, Manifest, Staging};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

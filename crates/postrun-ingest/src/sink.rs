@@ -1,9 +1,9 @@
 //! Where ingestors put finished runs: labels, duplicates and sources are settled here, the same for every format.
 
 use crate::error::IngestError;
+use crate::input::source::Source;
+use crate::json::records::Walked;
 use crate::json::shorten;
-use crate::records::Walked;
-use crate::source::Source;
 use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, PendingRun, SourceFile, Staging};
 use std::collections::BTreeSet;
 use std::path::PathBuf;

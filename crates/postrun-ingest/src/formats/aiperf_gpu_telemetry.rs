@@ -6,7 +6,7 @@
 //!
 //! # Versions seen
 //! The keys that AIPerf documents up to schema 1.5, which puts `nvidia_` before the names of the figures; none of the
-//! recordings at hand has a GPU.
+//! recordings at hand has a GPU, so the file in the fixtures was written by hand after them.
 //!
 //! # How the figures are read
 //! - Memory is in gigabytes (10⁹ bytes), utilization in percent, power in watts: these become `gpu_memory_used_bytes`,
@@ -18,13 +18,13 @@
 //! Which process used the device; anything between two scrapes.
 
 use crate::error::IngestError;
-use crate::exposition::RawSeries;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
-use crate::json::shorten;
-use crate::lines::Lines;
-use crate::metric_series::SeriesTable;
-use crate::recording::{ServerSink, StampClock};
-use crate::source::Source;
+use crate::input::source::Source;
+use crate::metric::exposition::RawSeries;
+use crate::metric::series::SeriesTable;
+use crate::server::json_lines;
+use crate::server::recording::ServerSink;
+use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode};
 use serde_json::{Map, Value};
 
@@ -52,28 +52,9 @@ const FIGURES: &[(&str, &str, f64)] = &[
 ];
 
 fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError> {
-    let io = IngestError::io(&source.name);
-    let mut lines = Lines::new(source.take_reader());
     let mut series = SeriesTable::default();
     sink.clock(StampClock::Unix, 1);
-    while let Some(line) = lines.next().map_err(&io)? {
-        let place = || line.place();
-        if line.text.trim().is_empty() {
-            continue;
-        }
-        if line.text.contains('\u{fffd}') {
-            sink.issue(IssueCode::NotUtf8, place, String::new);
-        }
-        match serde_json::from_str::<Value>(&line.text) {
-            Ok(Value::Object(scrape)) => write_scrape(&scrape, &mut series, sink, &place)?,
-            Ok(_) => sink.skip(IssueCode::BadRecord, place, || "a line that is no object".to_string()),
-            Err(_) if line.unfinished => {
-                sink.skip(IssueCode::TruncatedRecord, place, || shorten(line.text.to_string(), 80));
-            }
-            Err(e) => sink.skip(IssueCode::BadRecord, place, || e.to_string()),
-        }
-    }
-    Ok(())
+    json_lines::read(source, sink, |scrape, sink, place| write_scrape(scrape, &mut series, sink, place))
 }
 
 fn write_scrape(
@@ -122,7 +103,7 @@ fn write_scrape(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::testing::{read, samples, sniff};
+    use crate::formats::reading_test::{read, samples, sniff};
 
     const LINES: &str = concat!(
         r#"{"timestamp_ns":1700000000000000001,"dcgm_url":"pynvml://localhost","gpu_index":0,"gpu_uuid":"GPU-x","#,

@@ -7,8 +7,8 @@
 //! CSV holds less than the JSON summary and is not read; neither is the Parquet form.
 //!
 //! # Versions seen
-//! Summary schema 1.1 of AIPerf 0.13.0. The lines were not seen in a recording of ours; their keys are those that AIPerf
-//! documents: `endpoint_url`, `timestamp_ns`, `endpoint_latency_ns`, `metrics`.
+//! Summary schema 1.1 of AIPerf 0.13.0. The lines were not seen in a recording of ours; their keys are those that
+//! AIPerf documents: `endpoint_url`, `timestamp_ns`, `endpoint_latency_ns`, `metrics`.
 //!
 //! # How the figures are read
 //! - Names and units are mapped as for `prometheus_text`; AIPerf cuts `_total` off the names of counters. The endpoint
@@ -25,13 +25,13 @@
 //! In the summary: when anything happened. In both: what happened between scrapes, and single requests.
 
 use crate::error::IngestError;
-use crate::exposition::RawSeries;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
-use crate::json::shorten;
-use crate::lines::Lines;
-use crate::metric_series::SeriesTable;
-use crate::recording::{ServerSink, StampClock};
-use crate::source::Source;
+use crate::input::source::Source;
+use crate::metric::exposition::RawSeries;
+use crate::metric::series::SeriesTable;
+use crate::server::json_lines;
+use crate::server::recording::ServerSink;
+use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode, label_text};
 use serde_json::{Map, Value};
 use std::io::Read;
@@ -63,38 +63,16 @@ fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError>
     let io = IngestError::io(&source.name);
     let head = Head::new(&source.base_name, &source.head);
     let is_summary = head.has_any(&["summary", "metrics_phase"]);
-    let mut reader = source.take_reader();
     sink.clock(StampClock::Unix, 1);
     if is_summary {
+        let mut reader = source.take_reader();
         let mut text = Vec::new();
         reader.by_ref().take(LARGEST_SUMMARY).read_to_end(&mut text).map_err(&io)?;
         std::io::copy(&mut reader, &mut std::io::sink()).map_err(&io)?;
         return summary(&text, sink);
     }
-    let mut lines = Lines::new(reader);
     let mut series = SeriesTable::default();
-    while let Some(line) = lines.next().map_err(&io)? {
-        let place = || line.place();
-        if line.text.trim().is_empty() {
-            continue;
-        }
-        if line.text.contains('\u{fffd}') {
-            sink.issue(IssueCode::NotUtf8, place, String::new);
-        }
-        if line.shortened {
-            sink.skip(IssueCode::LongLine, place, String::new);
-            continue;
-        }
-        match serde_json::from_str::<Value>(&line.text) {
-            Ok(Value::Object(scrape)) => write_scrape(&scrape, &mut series, sink, &place)?,
-            Ok(_) => sink.skip(IssueCode::BadRecord, place, || "a line that is no object".to_string()),
-            Err(_) if line.unfinished => {
-                sink.skip(IssueCode::TruncatedRecord, place, || shorten(line.text.to_string(), 80));
-            }
-            Err(e) => sink.skip(IssueCode::BadRecord, place, || e.to_string()),
-        }
-    }
-    Ok(())
+    json_lines::read(source, sink, |scrape, sink, place| write_scrape(scrape, &mut series, sink, place))
 }
 
 type Object = Map<String, Value>;
@@ -260,7 +238,7 @@ fn window(whole: &Value, endpoint: Option<&str>) -> Option<(i64, i64)> {
 
 fn gauge_facts(name: &str, labels: &[(String, String)], stats: &Object, sink: &mut ServerSink) {
     let raw = RawSeries { name: name.to_string(), labels: labels.to_vec() };
-    let Some(rule) = crate::metric_names::family(name).and_then(|f| f.rules_for(&raw).next()) else { return };
+    let Some(rule) = crate::metric::names::family(name).and_then(|f| f.rules_for(&raw).next()) else { return };
     for stat in ["avg", "max"] {
         if let Some(value) = stats.get(stat).and_then(Value::as_f64).filter(|_| !rule.series.is_empty()) {
             sink.fact(&format!("{}_{stat}", rule.series), format!("{}", value * rule.factor));
@@ -271,8 +249,7 @@ fn gauge_facts(name: &str, labels: &[(String, String)], stats: &Object, sink: &m
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::testing::{Sample, read, samples, sniff};
-    use std::io::Write;
+    use crate::formats::reading_test::{Sample, read, samples, shared, sniff};
 
     const LINES: &str = concat!(
         r#"{"endpoint_url":"http://a/metrics","timestamp_ns":1700000000000000001,"endpoint_latency_ns":5,"metrics":{"#,
@@ -290,7 +267,7 @@ mod tests {
         "vllm:num_requests_waiting":{"type":"gauge","series":[{"stats":{"avg":1.0,"min":1.0,"max":1.0}}]},
         "x_seconds":{"type":"histogram","series":[{"stats":{"count":3,"sum":1.5,"p50_estimate":0.4},"buckets":{"0.5":2,"+Inf":3}}]}}}"#;
 
-    fn all(text: &str) -> (crate::recording::Recording, Vec<Sample>) {
+    fn all(text: &str) -> (crate::server::recording::Recording, Vec<Sample>) {
         let (mut recording, _dir) = read(&AIPERF_SERVER_METRICS, "m", text.as_bytes()).unwrap();
         let samples = samples(&mut recording);
         (recording, samples)
@@ -366,14 +343,8 @@ mod tests {
     #[test]
     fn recorded_summaries() {
         for (run, preempted, tokens) in [("run_a", 0.0, 13_920.0), ("run_b", 155.0, 14_016.0), ("small", 0.0, 608.0)] {
-            let path = format!(
-                "{}/../../../shared/recordings/aiperf/{run}/artifacts/server_metrics_export.json",
-                env!("CARGO_MANIFEST_DIR")
-            );
-            let Ok(text) = std::fs::read_to_string(&path) else {
-                let _ = writeln!(std::io::stderr(), "SKIPPED: {path} is absent");
-                return;
-            };
+            let path = shared(&format!("recordings/aiperf/{run}/artifacts/server_metrics_export.json"));
+            let Some(text) = path.map(|path| std::fs::read_to_string(path).unwrap()) else { return };
             assert_eq!(sniff(&AIPERF_SERVER_METRICS, "m", text.as_bytes()), Sniff::Strong);
             let (recording, samples) = all(&text);
             assert!(recording.issues.is_empty());

@@ -4,8 +4,9 @@
 //! What these commands print, headings included: `#Date Time gpu pwr gtemp …` of `nvidia-smi dmon -o DT`, also as CSV
 //! (`--format csv`), and `#Entity GPUTL FBUSD …` of `dcgmi dmon -e 203,252`. Recognised by these headings.
 //!
-//! `dcgmi dmon` prints no time and `nvidia-smi dmon` only with `-o DT`. A date and time (or a Unix time) may stand before
-//! the columns of a line, as `ts '%Y-%m-%d %H:%M:%S'` puts it there, or on a line of its own before those it is about.
+//! `dcgmi dmon` prints no time and `nvidia-smi dmon` only with `-o DT`. A date and time (or a Unix time) may stand
+//! before the columns of a line, as `ts '%Y-%m-%d %H:%M:%S'` puts it there, or on a line of its own before those it is
+//! about.
 //!
 //! # Versions seen
 //! Layouts as the tools' manuals show them; the file in the fixtures was written by hand after them.
@@ -20,15 +21,16 @@
 //! # What is not recorded
 //! Mostly the time; which process used the device; anything between two lines.
 
-use crate::device_columns::{Cell, Column, cell, write_figure};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::shorten;
-use crate::lines::{Line, Lines};
-use crate::metric_series::SeriesTable;
-use crate::recording::{ServerSink, StampClock};
-use crate::source::Source;
-use crate::time_marker::{Marker, MarkerReader};
+use crate::metric::device::{Cell, Column, cell, write_figure};
+use crate::metric::series::SeriesTable;
+use crate::server::recording::ServerSink;
+use crate::text::lines::{Line, Lines};
+use crate::text::marker::MarkerReader;
+use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode};
 
 pub(super) static GPU_DMON: Ingestor = Ingestor {
@@ -84,10 +86,11 @@ fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError>
     while let Some(line) = lines.next().map_err(&io)? {
         table.line(&line, sink)?;
     }
-    sink.clock(table.clock.unwrap_or(StampClock::Local), table.resolution_ns.unwrap_or(1_000_000_000));
-    for _ in 0..table.times.hour_steps() {
-        sink.issue(IssueCode::ClockStep, String::new, || "in the times of lines".to_string());
-    }
+    let (clock, resolution_ns) = table.times.clock().unwrap_or((StampClock::Local, 1_000_000_000));
+    sink.clock(clock, resolution_ns);
+    sink.issue_many(IssueCode::ClockStep, table.times.hour_steps(), String::new, || {
+        "in the times of lines".to_string()
+    });
     Ok(())
 }
 
@@ -97,8 +100,6 @@ struct Table {
     series: SeriesTable,
     times: MarkerReader,
     at_ns: Option<i64>,
-    clock: Option<StampClock>,
-    resolution_ns: Option<i64>,
 }
 
 impl Table {
@@ -117,7 +118,7 @@ impl Table {
             return Ok(());
         }
         if let Some(marker) = self.times.read(text) {
-            self.at_ns = self.moment(marker);
+            self.at_ns = self.times.moment(&marker);
             return Ok(());
         }
         // The line of units below the heading.
@@ -143,7 +144,7 @@ impl Table {
         };
         let own = if row.stamp.is_empty() { None } else { self.times.read(&row.stamp) };
         let at_ns = match own {
-            Some(marker) => self.moment(marker),
+            Some(marker) => self.times.moment(&marker),
             None if heading.timed => None,
             None => self.at_ns,
         };
@@ -163,11 +164,6 @@ impl Table {
             }
         }
         Ok(())
-    }
-
-    fn moment(&mut self, marker: Marker) -> Option<i64> {
-        self.resolution_ns = Some(self.resolution_ns.map_or(marker.resolution_ns, |r| r.min(marker.resolution_ns)));
-        (*self.clock.get_or_insert(marker.clock) == marker.clock).then_some(marker.at_ns)
     }
 }
 
@@ -202,7 +198,7 @@ fn split_row<'a>(heading: &Heading, words: &'a [&'a str]) -> Option<Row<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::testing::{Sample, read, samples, sniff};
+    use crate::formats::reading_test::{Sample, read, samples, sniff};
 
     const SMI: &str = "#Date       Time        gpu    pwr  gtemp  mtemp     sm    mem     fb\n\
         #YYYYMMDD   HH:MM:SS    Idx      W      C      C      %      %     MB\n \
@@ -212,7 +208,7 @@ mod tests {
         [2023-11-14T22:13:21Z] GPU 1     50    1    0.25\n";
     const AT: i64 = 1_767_323_045_000_000_000;
 
-    fn all(text: &str) -> (crate::recording::Recording, Vec<Sample>) {
+    fn all(text: &str) -> (crate::server::recording::Recording, Vec<Sample>) {
         let (mut recording, _dir) = read(&GPU_DMON, "dmon.txt", text.as_bytes()).unwrap();
         let samples = samples(&mut recording);
         (recording, samples)

@@ -34,11 +34,12 @@ mod tasks;
 
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::shorten;
-use crate::lines::{Line, Lines};
-use crate::log_values::{between, number};
-use crate::recording::{ServerEvent, ServerSink, StampClock};
-use crate::source::Source;
+use crate::server::recording::{ServerEvent, ServerSink};
+use crate::text::lines::{Line, Lines};
+use crate::text::number::{between, number};
+use crate::text::stamp::StampClock;
 use line::{Moment, Told};
 use postrun_schema::{Doc, EventKind, IssueCode};
 use tasks::Tasks;
@@ -111,12 +112,7 @@ struct Log {
 impl Log {
     fn line(&mut self, line: &Line<'_>, sink: &mut ServerSink) -> Result<(), IngestError> {
         let text: &str = &line.text;
-        if line.shortened {
-            sink.issue(IssueCode::LongLine, || line.place(), || format!("{text:.60}"));
-        }
-        if text.contains(char::REPLACEMENT_CHARACTER) {
-            sink.issue(IssueCode::NotUtf8, || line.place(), || format!("{text:.60}"));
-        }
+        sink.judge_line(line);
         let told = Told::parse(text);
         if told.broken || line.unfinished && !told.whole {
             if told.broken || told.slot.is_some() || text.contains(" time =") {

@@ -2,12 +2,18 @@
 
 mod aiperf_gpu_telemetry;
 mod aiperf_server_metrics;
+#[cfg(test)]
+mod damage_test;
 mod gpu_dmon;
 mod llama_cpp_log;
 mod nvidia_smi_csv;
 mod otlp_spans;
 mod prometheus_query_range;
 mod prometheus_text;
+#[cfg(test)]
+mod reading_test;
+#[cfg(test)]
+mod recognition_test;
 mod sglang_bench;
 mod sglang_request_metrics;
 mod sglang_server_log;

@@ -5,15 +5,16 @@
 //! ```text
 //! nvidia-smi --query-gpu=timestamp,index,memory.used,utilization.gpu,power.draw,temperature.gpu --format=csv -l 1
 //! ```
-//! Recognised by a heading with `timestamp` and one of those figures. Without a heading (`noheader`) nobody can say what
-//! a column holds, and the file is not read. A heading may stand again further down, after a restart.
+//! Recognised by a heading with `timestamp` and one of those figures. Without a heading (`noheader`) nobody can say
+//! what a column holds, and the file is not read. A heading may stand again further down, after a restart.
 //!
 //! # Versions seen
 //! The layout is that of all drivers since query options exist; the file in the fixtures was written by hand after it.
 //!
 //! # How the figures are read
 //! - `memory.used` and `memory.total` (MiB), `utilization.gpu` (%), `power.draw` (W) and `temperature.gpu` become the
-//!   series of those names, in bytes, shares, watts and degrees. Other columns keep their heading as name, unit included.
+//!   series of those names, in bytes, shares, watts and degrees. Other columns keep their heading as name, unit
+//!   included.
 //! - `[N/A]` and its like are no values.
 //! - The time, `2026/01/02 03:04:05.678`, names no zone: it is the local time of the machine. A Unix time is taken too.
 //! - A device is told by `index` and `uuid`; without either, several devices cannot be told apart.
@@ -22,15 +23,16 @@
 //! # What is not recorded
 //! The time zone; which process used the device; anything between two rows.
 
-use crate::device_columns::{Cell, Column, cell, write_figure};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::shorten;
-use crate::lines::{Line, Lines};
-use crate::metric_series::SeriesTable;
-use crate::recording::{ServerSink, StampClock};
-use crate::source::Source;
-use crate::time_marker::{Marker, MarkerReader};
+use crate::metric::device::{Cell, Column, cell, write_figure};
+use crate::metric::series::SeriesTable;
+use crate::server::recording::ServerSink;
+use crate::text::lines::{Line, Lines};
+use crate::text::marker::MarkerReader;
+use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode};
 
 pub(super) static NVIDIA_SMI_CSV: Ingestor = Ingestor {
@@ -68,10 +70,11 @@ fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError>
     while let Some(line) = lines.next().map_err(&io)? {
         table.line(&line, sink)?;
     }
-    sink.clock(table.clock.unwrap_or(StampClock::Local), table.resolution_ns.unwrap_or(1_000_000));
-    for _ in 0..table.times.hour_steps() {
-        sink.issue(IssueCode::ClockStep, String::new, || "in the column timestamp".to_string());
-    }
+    let (clock, resolution_ns) = table.times.clock().unwrap_or((StampClock::Local, 1_000_000));
+    sink.clock(clock, resolution_ns);
+    sink.issue_many(IssueCode::ClockStep, table.times.hour_steps(), String::new, || {
+        "in the column timestamp".to_string()
+    });
     Ok(())
 }
 
@@ -80,8 +83,6 @@ struct Rows {
     columns: Vec<Column>,
     series: SeriesTable,
     times: MarkerReader,
-    clock: Option<StampClock>,
-    resolution_ns: Option<i64>,
 }
 
 impl Rows {
@@ -119,9 +120,8 @@ impl Rows {
 
     fn moment(&mut self, cells: &[&str]) -> Option<i64> {
         let position = self.columns.iter().position(|c| *c == Column::Stamp)?;
-        let Marker { at_ns, clock, resolution_ns, .. } = self.times.read(cells.get(position)?)?;
-        self.resolution_ns = Some(self.resolution_ns.map_or(resolution_ns, |r| r.min(resolution_ns)));
-        (*self.clock.get_or_insert(clock) == clock).then_some(at_ns)
+        let marker = self.times.read(cells.get(position)?)?;
+        self.times.moment(&marker)
     }
 
     fn row(&mut self, cells: &[&str], at_ns: i64, line: &Line<'_>, sink: &mut ServerSink) -> Result<(), IngestError> {
@@ -149,7 +149,7 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::testing::{Sample, read, samples, sniff};
+    use crate::formats::reading_test::{Sample, read, samples, sniff};
 
     const ROWS: &str = "timestamp, index, name, memory.used [MiB], utilization.gpu [%], power.draw [W], clocks.sm [MHz]\r\n\
         2026/01/02 03:04:05.250, 0, NVIDIA X, 1024 MiB, 50 %, 60.50 W, 1410 MHz\r\n\
@@ -158,7 +158,7 @@ mod tests {
     /// 2026-01-02 03:04:05 as if it were UTC.
     const AT: i64 = 1_767_323_045_000_000_000;
 
-    fn all(text: &str) -> (crate::recording::Recording, Vec<Sample>) {
+    fn all(text: &str) -> (crate::server::recording::Recording, Vec<Sample>) {
         let (mut recording, _dir) = read(&NVIDIA_SMI_CSV, "gpu.csv", text.as_bytes()).unwrap();
         let samples = samples(&mut recording);
         (recording, samples)

@@ -8,7 +8,7 @@
 //! are other formats.
 //!
 //! # Versions seen
-//! `llm_request` spans of vLLM 0.32.0 (V1 engine). Read from descriptions only: vLLM V0, SGLang, the GenAI semantic
+//! Real `llm_request` spans of vLLM 0.32.0 (V1 engine); from descriptions only: vLLM V0, SGLang, the GenAI semantic
 //! conventions up to 1.44 with their older names (`prompt_tokens`, `completion_tokens`).
 //!
 //! # How the figures are read
@@ -30,15 +30,19 @@
 //! Times of single tokens, the server's load and memory, and, by vLLM, cached tokens, preemptions and finish reasons.
 //! Spans are written when they end and may be sampled: what is missing is not known, so no rate is taken from them.
 
+mod export;
+
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::Tree;
-use crate::json_records;
-use crate::otlp::{self, Span, SpanKind, Surroundings, attribute, first_attribute};
-use crate::recording::{ServerEvent, ServerRequest, ServerSink, StampClock};
-use crate::records::RecordError;
-use crate::server_duration::{self, LONGEST_NS};
-use crate::source::Source;
+use crate::json::records::RecordError;
+use crate::server::figure::{self, LONGEST_NS};
+use crate::server::json_records;
+use crate::server::recording::{ServerEvent, ServerRequest, ServerSink};
+use crate::text::name::snake_case;
+use crate::text::stamp::StampClock;
+use export::{Span, SpanKind, Surroundings, attribute, first_attribute};
 use postrun_schema::{Doc, EventKind, IssueCode};
 use std::collections::{HashMap, HashSet};
 
@@ -51,7 +55,7 @@ pub(super) static OTLP_SPANS: Ingestor = Ingestor {
 };
 
 fn sniff(head: &Head) -> Sniff {
-    let seen = otlp::signals(head.keys.iter().map(String::as_str));
+    let seen = export::signals(head.keys.iter().map(String::as_str));
     if seen.spans || seen.metrics || seen.logs { Sniff::Strong } else { Sniff::No }
 }
 
@@ -89,7 +93,7 @@ fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError>
     let mut requests = Requests::default();
     json_records::read(source, sink, |reader, sink| {
         let line = reader.line();
-        let seen = otlp::read_request(reader, &mut |around, span, at| {
+        let seen = export::read_request(reader, &mut |around, span, at| {
             requests.take(sink, around, span, &|| format!("line {line}, byte {at}"));
         })?;
         if seen.spans {
@@ -196,7 +200,7 @@ fn request(
     let id = text(&["gen_ai.request.id", "gen_ai.response.id"]);
     let mut duration = |keys: &[&str]| {
         let key = keys.iter().find(|key| *attribute(attributes, key) != Tree::Null)?;
-        server_duration::seconds(sink, place, key, attribute(attributes, key))
+        figure::seconds(sink, place, key, attribute(attributes, key))
     };
     // A timer that never fired stands at 0.
     let ttft = duration(TTFT).filter(|ns| *ns > 0);
@@ -207,7 +211,7 @@ fn request(
     let inference_ns = duration(&["gen_ai.latency.time_in_model_inference"]);
     let mut count = |keys: &[&str]| {
         let key = keys.iter().find(|key| *attribute(attributes, key) != Tree::Null)?;
-        server_duration::count(sink, place, key, attribute(attributes, key))
+        figure::count(sink, place, key, attribute(attributes, key))
     };
     let (prompt_tokens, output_tokens) = (count(PROMPT_TOKENS), count(OUTPUT_TOKENS));
     let (cached_tokens, wanted) = (count(CACHED_TOKENS), count(&["gen_ai.request.max_tokens"]));
@@ -282,8 +286,7 @@ fn startup_fact(sink: &mut ServerSink, around: &Surroundings, span: &Span) {
     if !of_startup || !function || !(0..=LONGEST_NS).contains(&took) {
         return;
     }
-    let words = span.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let name = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_");
+    let name = snake_case(&span.name);
     if !name.is_empty() {
         sink.fact(&format!("startup_{name}_s"), format!("{}.{:09}", took / 1_000_000_000, took % 1_000_000_000));
     }
@@ -292,8 +295,8 @@ fn startup_fact(sink: &mut ServerSink, around: &Surroundings, span: &Span) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::damage_test::{cut_everywhere, mutate_everywhere, shared};
-    use crate::recording::testing::{read, read_file, sniff};
+    use crate::formats::damage_test::{cut_everywhere, mutate_everywhere};
+    use crate::formats::reading_test::{read, read_file, shared, sniff};
 
     const FIXTURE: &[u8] = include_bytes!("../../../../fixtures/otlp_spans/nested_and_retried/input/spans.otlp.jsonl");
 

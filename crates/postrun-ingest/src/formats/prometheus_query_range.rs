@@ -1,9 +1,10 @@
 //! Answers of Prometheus' HTTP API to `query_range` and `query`, as JSON.
 //!
 //! # Which files
-//! The answer as it came, `{"status":"success","data":{"resultType":"matrix","result":[…]}}`; several of them behind one
-//! another, on lines, in an array, or as members of an object whose keys name them; and the bare list of series that
-//! `promtool query range --format=json` prints. Both `matrix` (`values`) and `vector` (`value`) results.
+//! The answer as it came, `{"status":"success","data":{"resultType":"matrix","result":[…]}}`; several of them behind
+//! one another, on lines, in an array, or as members of an object whose keys name them; and the bare list of series
+//! that `promtool query range --format=json` prints. Both `matrix` (`values`) and `vector` (`value`) results.
+//! Recognised by `resultType` with `metric`, or by `metric` beside `values` or `value` where a series has a `__name__`.
 //!
 //! # Versions seen
 //! API v1 of Prometheus 2 and 3; compatible stores (Thanos, Mimir, VictoriaMetrics) answer in the same form.
@@ -21,13 +22,14 @@
 //! Anything between two steps; the query itself; which scrape a point comes from; single requests.
 
 use crate::error::IngestError;
-use crate::exposition::RawSeries;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
+use crate::json::records::{RecordError, walk};
 use crate::json::{JsonError, JsonReader, Scalar, Seconds};
-use crate::metric_series::SeriesTable;
-use crate::recording::{ServerSink, StampClock};
-use crate::records::{RecordError, walk};
-use crate::source::Source;
+use crate::metric::exposition::RawSeries;
+use crate::metric::series::SeriesTable;
+use crate::server::recording::ServerSink;
+use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode, label_text};
 use std::io::Read;
 
@@ -233,7 +235,7 @@ fn text(scalar: Scalar) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::testing::{read, samples, sniff};
+    use crate::formats::reading_test::{read, samples, sniff};
 
     const MATRIX: &str = r#"{"status":"success","data":{"resultType":"matrix","result":[
         {"metric":{"__name__":"vllm:num_requests_waiting","model_name":"m","job":"v"},
@@ -243,7 +245,7 @@ mod tests {
         r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1700000000.25,"1.5"]}]}}"#;
     const T0: i64 = 1_700_000_000_000_000_000;
 
-    fn all(text: &str) -> (crate::recording::Recording, Vec<crate::recording::testing::Sample>) {
+    fn all(text: &str) -> (crate::server::recording::Recording, Vec<crate::formats::reading_test::Sample>) {
         let (mut recording, _dir) = read(&PROMETHEUS_QUERY_RANGE, "q.json", text.as_bytes()).unwrap();
         let samples = samples(&mut recording);
         (recording, samples)

@@ -23,7 +23,8 @@
 //! - Where two spellings of one quantity stand in a scrape, the first counts. A series that stands twice at one moment
 //!   is counted as such, and the first value stays.
 //! - vLLM's requests that ended as `abort` are in `requests_finished_total` and in `requests_aborted_total`. TGI counts
-//!   tokens when a request ends. LMDeploy's requests without a free handle are in `waiting`, with the label `queue=api`.
+//!   tokens when a request ends. LMDeploy's requests without a free handle are in `waiting`, with the label
+//!   `queue=api`.
 //! - A share above 1.5 or a negative count is left out. NaN is no value. DCGM's marks for "no such value" are none.
 //! - The labels of `vllm:cache_config_info` become facts; with several engines those of the first one.
 //! - A time without a zone is local time; so is then the whole file.
@@ -37,15 +38,15 @@
 //! Anything about single requests, and what happened between two scrapes: a peak between them is not seen.
 
 use crate::error::IngestError;
-use crate::exposition::{head_length, parse_series, parse_tail};
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
-use crate::lines::{Line, Lines};
-use crate::metric_names;
-use crate::metric_series::SeriesTable;
-use crate::recording::{ServerSink, StampClock};
-use crate::source::Source;
-use crate::time_marker::{Marker, MarkerReader};
-use crate::unix_stamp::UnixStamp;
+use crate::input::source::Source;
+use crate::metric::exposition::{head_length, parse_series, parse_tail};
+use crate::metric::names;
+use crate::metric::series::SeriesTable;
+use crate::server::recording::ServerSink;
+use crate::text::lines::{Line, Lines};
+use crate::text::marker::{Marker, MarkerReader};
+use crate::text::stamp::StampClock;
 use postrun_schema::{Doc, IssueCode};
 
 pub(super) static PROMETHEUS_TEXT: Ingestor = Ingestor {
@@ -83,7 +84,7 @@ fn sniff(head: &Head) -> Sniff {
         if let Some(at) = sample {
             samples += 1;
             let name = line.get(..at).and_then(|h| h.split('{').next()).unwrap_or_default();
-            known += u32::from(metric_names::family(name).is_some());
+            known += u32::from(names::family(name).is_some());
         } else if is_metadata(line) {
             typed += u32::from(line.contains("TYPE "));
             ours += 1;
@@ -119,8 +120,6 @@ struct Exposition {
     markers: MarkerReader,
     at_ns: Option<i64>,
     latest_ns: Option<i64>,
-    clock: Option<StampClock>,
-    resolution_ns: Option<i64>,
     failed_scrapes: u64,
 }
 
@@ -170,14 +169,7 @@ impl Exposition {
     fn sample(&mut self, id: usize, rest: &str, line: &Line<'_>, sink: &mut ServerSink) -> Result<bool, IngestError> {
         let Some(tail) = parse_tail(rest) else { return Ok(false) };
         let own = match tail.stamp {
-            Some(stamp) if self.clock != Some(StampClock::Local) => {
-                let own = UnixStamp::parse(stamp);
-                if let Some(own) = own {
-                    self.clock.get_or_insert(StampClock::Unix);
-                    self.refine(own.resolution_ns);
-                }
-                own.map(|own| own.at_ns)
-            }
+            Some(stamp) if !self.markers.is_local() => self.markers.unix_moment(stamp),
             _ => self.at_ns,
         };
         match own {
@@ -229,45 +221,39 @@ impl Exposition {
     }
 
     fn moment(&mut self, marker: Marker, line: &Line<'_>, sink: &mut ServerSink) {
-        if *self.clock.get_or_insert(marker.clock) != marker.clock {
+        self.at_ns = self.markers.moment(&marker);
+        let Some(at_ns) = self.at_ns else {
             let example = || "a time with a zone among times without one".to_string();
             sink.issue(IssueCode::WrongType, || line.place(), example);
-            self.at_ns = None;
             return;
-        }
-        if self.latest_ns.is_some_and(|latest| latest.saturating_sub(marker.at_ns) > BACKWARDS_NS) {
+        };
+        if self.latest_ns.is_some_and(|latest| latest.saturating_sub(at_ns) > BACKWARDS_NS) {
             sink.issue(IssueCode::UnorderedTimes, || line.place(), || line.text.to_string());
         }
-        self.latest_ns = self.latest_ns.max(Some(marker.at_ns));
-        self.at_ns = Some(marker.at_ns);
-        self.refine(marker.resolution_ns);
-    }
-
-    fn refine(&mut self, resolution_ns: i64) {
-        self.resolution_ns = Some(self.resolution_ns.map_or(resolution_ns, |r| r.min(resolution_ns)));
+        self.latest_ns = self.latest_ns.max(self.at_ns);
     }
 
     fn close(self, sink: &mut ServerSink) {
-        sink.clock(self.clock.unwrap_or(StampClock::Unix), self.resolution_ns.unwrap_or(0));
+        let (clock, resolution_ns) = self.markers.clock().unwrap_or((StampClock::Unix, 0));
+        sink.clock(clock, resolution_ns);
         if self.failed_scrapes > 0 {
             sink.fact("failed_scrapes", self.failed_scrapes.to_string());
         }
-        for _ in 0..self.markers.hour_steps() {
-            sink.issue(IssueCode::ClockStep, String::new, || "in the times before scrapes".to_string());
-        }
+        sink.issue_many(IssueCode::ClockStep, self.markers.hour_steps(), String::new, || {
+            "in the times before scrapes".to_string()
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::testing::{Sample, read, samples, sniff};
-    use std::io::Write;
+    use crate::formats::reading_test::{Sample, read, samples, shared, sniff};
 
     const SECOND: i64 = 1_000_000_000;
     const T0: i64 = 1_700_000_000 * SECOND;
 
-    fn all(text: &str) -> (crate::recording::Recording, Vec<Sample>) {
+    fn all(text: &str) -> (crate::server::recording::Recording, Vec<Sample>) {
         let (mut recording, _dir) = read(&PROMETHEUS_TEXT, "metrics.prom", text.as_bytes()).unwrap();
         let samples = samples(&mut recording);
         (recording, samples)
@@ -385,12 +371,8 @@ mod tests {
 
     #[test]
     fn recorded_scrapes() {
-        let path =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/recordings/vllm-server-cpu/kv-preempt/metrics.prom");
-        let Ok(text) = std::fs::read_to_string(path) else {
-            let _ = writeln!(std::io::stderr(), "SKIPPED: {path} is absent");
-            return;
-        };
+        let Some(path) = shared("recordings/vllm-server-cpu/kv-preempt/metrics.prom") else { return };
+        let text = std::fs::read_to_string(path).unwrap();
         let (recording, samples) = all(&text);
         assert!(recording.issues.is_empty());
         assert_eq!(recording.facts.get("kv_cache_capacity_tokens").map(String::as_str), Some("3840"));

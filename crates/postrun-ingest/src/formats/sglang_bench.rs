@@ -11,9 +11,10 @@
 //!
 //! # How the figures are read
 //! - Backend `sglang` (native `/generate`): the client divided each gap by the tokens of its chunk and repeated it. The
-//!   list then has one entry a token; a stall is spread out, P99 ITL understated, and the number of chunks lost. Other backends: one gap a chunk.
-//! - The client's e2e (and so its TPOT) ends with the last line of the stream, usage or `[DONE]` included. The file holds
-//!   only chunk times, so postrun's e2e, first token plus gaps, is a little shorter. The parity list says so.
+//!   list then has one entry a token; a stall is spread out, P99 ITL understated, and the number of chunks lost. Other
+//!   backends: one gap a chunk.
+//! - The client's e2e (and so its TPOT) ends with the last line of the stream, usage or `[DONE]` included. The file
+//!   holds only chunk times, so postrun's e2e, first token plus gaps, is a little shorter. The parity list says so.
 //! - 0.5.23 stores the server's prompt lengths but totals its own tokenizer's: `total_input_tokens` and the rates made
 //!   from it can differ from the stored lengths by some percent.
 //! - There is no count of failures: `errors` decides, or neither output nor first token.
@@ -23,16 +24,16 @@
 //! Send times and so concurrency over time, arrival rate and any join with server files; latencies per request; request
 //! ids; the model unless `server_info` has it. Without `--output-details` there are no requests at all.
 
-use crate::bench_arrays::{ArrayRun, Shape};
-use crate::bench_file;
-use crate::bench_rows::{self, RowPolicy};
+use crate::bench::arrays::{ArrayRun, Shape};
+use crate::bench::facts;
+use crate::bench::file;
+use crate::bench::reported::{self, Named, named};
+use crate::bench::rows::{self, RowPolicy};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
-use crate::records::RecordError;
-use crate::reported::{Named, named, row, split_stat};
-use crate::run_facts;
+use crate::input::source::Source;
+use crate::json::records::RecordError;
 use crate::sink::{FinishedRun, RunSink};
-use crate::source::Source;
 use postrun_schema::{Doc, IssueCode, ReportedRow, TokenSource, Tool};
 
 pub(super) static SGLANG_BENCH: Ingestor = Ingestor {
@@ -60,26 +61,26 @@ static SHAPE: Shape = Shape {
     points: &[],
     counts: &["input_lens", "output_lens", "cached_tokens"],
     // The native backend needs the output lengths to know what the first chunk carried.
-    stream_gaps: |scalars| run_facts::text(scalars, "backend").is_some_and(|b| b != NATIVE),
+    stream_gaps: |scalars| facts::text(scalars, "backend").is_some_and(|b| b != NATIVE),
 };
 
 const NATIVE: &str = "sglang";
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-    bench_file::ingest(source, sink, SGLANG_BENCH.id, &SHAPE, |mut run, file, writer| {
+    file::ingest(source, sink, SGLANG_BENCH.id, &SHAPE, |mut run, file, writer| {
         let ours =
             ["random_range_ratio", "total_output_tokens_retokenized"].iter().any(|k| run.scalars.contains_key(*k));
         if run.scalars.contains_key("burstiness") && !ours {
             return Err(RecordError::NotARun("a record of vllm bench serve (format vllm_bench)".to_string()));
         }
-        let backend = run_facts::text(&run.scalars, "backend").unwrap_or_default();
+        let backend = facts::text(&run.scalars, "backend").unwrap_or_default();
         let policy = RowPolicy {
             role_chunk_possible: false,
             gaps_are_per_token: backend == NATIVE && run.columns.has_gaps,
             output_is_requested: backend == "trt",
-            completed: run_facts::count(&run.scalars, "completed"),
+            completed: facts::count(&run.scalars, "completed"),
         };
-        let totals = bench_rows::write_rows(&mut run, file, &policy, writer)?;
+        let totals = rows::write_rows(&mut run, file, &policy, writer)?;
         if policy.output_is_requested {
             run.issues.add_many(
                 IssueCode::OutputTokensRequested,
@@ -94,15 +95,15 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
 }
 
 fn finished(run: ArrayRun, requests: u64, policy: &RowPolicy) -> FinishedRun {
-    let mut manifest = run_facts::manifest(&run);
+    let mut manifest = facts::manifest(&run);
     manifest.tool = Tool {
         name: "sglang bench_serving".to_string(),
         version: None,
         how_known: "by its keys; the file names no client version".to_string(),
     };
-    manifest.model = run_facts::text(&run.scalars, "server_info.model_path")
-        .or_else(|| run_facts::text(&run.scalars, "server_info.served_model_name"));
-    if let Some(version) = run_facts::text(&run.scalars, "server_info.version") {
+    manifest.model = facts::text(&run.scalars, "server_info.model_path")
+        .or_else(|| facts::text(&run.scalars, "server_info.served_model_name"));
+    if let Some(version) = facts::text(&run.scalars, "server_info.version") {
         manifest.server.insert("name".to_string(), "SGLang".to_string());
         manifest.server.insert("version".to_string(), version);
     }
@@ -111,14 +112,14 @@ fn finished(run: ArrayRun, requests: u64, policy: &RowPolicy) -> FinishedRun {
         false => TokenSource::Server,
     };
     manifest.prompt_tokens_source = TokenSource::ServerElseClient;
-    manifest.not_recorded = run_facts::absent_arrays(&run, &["input_lens", "output_lens", "ttfts", "itls"]);
+    manifest.not_recorded = facts::absent_arrays(&run, &["input_lens", "output_lens", "ttfts", "itls"]);
     let always = ["send times", "latencies per request", "request ids", "preemptions", "finish reasons"];
     manifest.not_recorded.extend(always.map(String::from));
     manifest.not_recorded.push("reasoning tokens, and so the time to the first answer token".to_string());
-    let fingerprint = run_facts::fingerprint(&run);
+    let fingerprint = facts::fingerprint(&run);
     FinishedRun {
-        label: run_facts::text(&run.scalars, "tag").filter(|t| !t.is_empty()),
-        shape: run_facts::load_shape(&manifest.load, None),
+        label: facts::text(&run.scalars, "tag").filter(|t| !t.is_empty()),
+        shape: facts::load_shape(&manifest.load, None),
         manifest,
         issues: run.issues,
         requests,
@@ -127,17 +128,7 @@ fn finished(run: ArrayRun, requests: u64, policy: &RowPolicy) -> FinishedRun {
 }
 
 fn reported(run: &ArrayRun) -> Vec<ReportedRow> {
-    let mut out = Vec::new();
-    for (key, value) in &run.scalars {
-        if let Some((stat, stem)) = split_stat(key) {
-            if let Some(name) = latency_metric(stem) {
-                out.extend(row(key, &stat, value, &name));
-            }
-        } else if let Some(name) = figure(key) {
-            out.extend(row(key, "value", value, &name));
-        }
-    }
-    out
+    reported::rows(&run.scalars, latency_metric, figure, |_, _| None)
 }
 
 fn latency_metric(stem: &str) -> Option<Named> {

@@ -3,11 +3,12 @@
 //! # Which files
 //! `sglang-request-metrics-*.log` of `--export-metrics-to-file` (one JSON object a line, `request_parameters` beside
 //! the figures), and request logs of `--log-requests --log-requests-format json` where the lines stand alone
-//! (`"event": "request.finished"`). In a server's log, the latter belong to `sglang_server_log`.
+//! (`"event": "request.finished"`). Recognised by `request_parameters` beside a figure, or by `event` and `rid` beside
+//! `obj` or `out`. In a server's log, the latter belong to `sglang_server_log`.
 //!
 //! # Versions seen
-//! Read from descriptions: 0.5.4 to 0.5.23. The keys of the time figures changed several times; each is used where it
-//! is there.
+//! Keys of 0.5.4 to 0.5.23, read from descriptions. The keys of the time figures changed several times; each is used
+//! where it is there.
 //!
 //! # How the figures are read
 //! - Points in time are Unix time. Arrival is `request_received_ts`, else the end minus `e2e_latency`; first token =
@@ -24,15 +25,18 @@
 //! The model, times of single tokens, the server's load. Without metrics enabled also the points in time and the queue
 //! time. A file holds the requests that finished in one hour; those that never finished are in none.
 
+pub(super) mod meta_info;
+
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::Tree;
-use crate::json_records;
-use crate::python_literal;
-use crate::recording::{ServerSink, StampClock};
-use crate::records::RecordError;
-use crate::sglang_requests::{from_meta, is_health_check, requested_output};
-use crate::source::Source;
+use crate::json::records::RecordError;
+use crate::server::json_records;
+use crate::server::recording::ServerSink;
+use crate::text::python;
+use crate::text::stamp::StampClock;
+use meta_info::{from_meta, is_health_check, requested_output};
 use postrun_schema::{Doc, IssueCode};
 use std::collections::HashSet;
 
@@ -78,7 +82,7 @@ fn ingest(source: &mut Source, sink: &mut ServerSink) -> Result<(), IngestError>
             return Err(RecordError::NotARun("a record without any figure of a request".to_string()));
         }
         let parameters = record.get("request_parameters");
-        let parameters = match parameters.text().and_then(python_literal::parse) {
+        let parameters = match parameters.text().and_then(python::parse) {
             Some((parsed, _)) => parsed,
             None => parameters.clone(),
         };
@@ -113,8 +117,8 @@ fn finished(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::damage_test::{cut_everywhere, mutate_everywhere};
-    use crate::recording::testing::{read, sniff};
+    use crate::formats::damage_test::{cut_everywhere, mutate_everywhere};
+    use crate::formats::reading_test::{read, sniff};
 
     const FIXTURE: &[u8] = include_bytes!(
         "../../../../fixtures/sglang_request_metrics/two_versions/input/sglang-request-metrics-20260102_03.log"

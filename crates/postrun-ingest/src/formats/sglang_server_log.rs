@@ -1,4 +1,4 @@
-//! The log that an SGLang server prints: batches, retractions, settings, and requests where they are logged.
+//! The log of an SGLang server: batches, retractions, settings, and requests where they were logged.
 //!
 //! # Which files
 //! Standard output and error of `sglang.launch_server` or `sglang serve`, also behind the prefix of Ray, a container
@@ -7,8 +7,8 @@
 //! `--enable-request-time-stats-logging`.
 //!
 //! # Versions seen
-//! A log of the 0.5.12 series. Read from descriptions and single lines: 0.4.6 to 0.5.23, `Prefill batch. ` with a
-//! period, with and without the number of the step, ranks `DP TP EP PP ATTN_CP`, stamps to the second or the
+//! A real log of the 0.5.12 series; spellings of 0.4.6 to 0.5.23 from descriptions and single lines: `Prefill batch. `
+//! with a period, with and without the number of the step, ranks `DP TP EP PP ATTN_CP`, stamps to the second or the
 //! millisecond.
 //!
 //! # How the figures are read
@@ -36,17 +36,23 @@
 //! # What is not recorded
 //! Times of tokens; which request was retracted; with default options, anything about single requests.
 
+mod groups;
+mod lines;
+mod requests;
+mod settings;
+mod spread;
+
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
-use crate::lines::{Line, Lines};
-use crate::recording::{ServerEvent, ServerSink, StampClock};
-use crate::sglang_log_groups::Groups;
-use crate::sglang_log_lines::{Report, Stamped, report, stamped};
-use crate::sglang_log_requests::{RequestLines, about};
-use crate::sglang_log_settings::{Setting, Settled, setting};
-use crate::source::Source;
-use crate::stamp::LogClock;
+use crate::input::source::Source;
+use crate::server::recording::{ServerEvent, ServerSink};
+use crate::text::lines::{Line, Lines};
+use crate::text::stamp::{LogClock, StampClock};
+use groups::Groups;
+use lines::{Report, Stamped, report, stamped};
 use postrun_schema::{Doc, EventKind, IssueCode};
+use requests::{RequestLines, about};
+use settings::{Setting, Settled, setting};
 
 pub(super) static SGLANG_SERVER_LOG: Ingestor = Ingestor {
     id: "sglang_server_log",
@@ -227,8 +233,8 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::damage_test::{cut_everywhere, mutate_everywhere, shared};
-    use crate::recording::testing::{Sample, read, read_file, samples, sniff};
+    use crate::formats::damage_test::{cut_everywhere, mutate_everywhere};
+    use crate::formats::reading_test::{Sample, read, read_file, samples, shared, sniff};
 
     const FIXTURE: &[u8] = include_bytes!("../../../../fixtures/sglang_server_log/retractions/input/server.log");
 

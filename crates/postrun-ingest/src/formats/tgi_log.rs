@@ -26,13 +26,14 @@
 
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::shorten;
-use crate::lines::{Line, Lines};
-use crate::log_values::{between, duration_ns, number};
-use crate::python_repr::value_end;
-use crate::recording::{ServerEvent, ServerRequest, ServerSink, StampClock};
-use crate::source::Source;
-use crate::stamp::{CivilStamp, LogClock};
+use crate::server::figure::LONGEST_NS;
+use crate::server::recording::{ServerEvent, ServerRequest, ServerSink};
+use crate::text::lines::{Line, Lines};
+use crate::text::number::{between, duration_ns, number};
+use crate::text::python::value_end;
+use crate::text::stamp::{CivilStamp, LogClock, StampClock};
 use postrun_schema::{Doc, EventKind, IssueCode};
 use serde_json::Value;
 
@@ -45,7 +46,6 @@ pub(super) static TGI_LOG: Ingestor = Ingestor {
 };
 
 const MODULES: [&str; 2] = ["text_generation_router", "text_generation_launcher"];
-const LONGEST_DURATION_NS: i64 = 11 * 86_400 * 1_000_000_000;
 
 fn sniff(head: &Head) -> Sniff {
     let mut lines = Lines::new(head.bytes);
@@ -156,12 +156,7 @@ struct Log {
 impl Log {
     fn line(&mut self, line: &Line<'_>, sink: &mut ServerSink) {
         let text = line.text.trim_end();
-        if line.shortened {
-            sink.issue(IssueCode::LongLine, || line.place(), || format!("{text:.60}"));
-        }
-        if text.contains(char::REPLACEMENT_CHARACTER) {
-            sink.issue(IssueCode::NotUtf8, || line.place(), || format!("{text:.60}"));
-        }
+        sink.judge_line(line);
         let Some(record) = Record::parse(text) else {
             self.without_stamp(text, line, sink);
             return;
@@ -259,7 +254,7 @@ fn success(record: &Record, at_ns: i64, line: &Line<'_>, sink: &mut ServerSink) 
         let code = match duration_ns(text) {
             None => IssueCode::BadRecord,
             Some(ns) if ns < 0 => IssueCode::NegativeDuration,
-            Some(ns) if ns > LONGEST_DURATION_NS => IssueCode::ImplausibleTime,
+            Some(ns) if ns > LONGEST_NS => IssueCode::ImplausibleTime,
             Some(ns) => return Some(ns),
         };
         sink.issue(code, || line.place(), || format!("{key}: {text:.40}"));

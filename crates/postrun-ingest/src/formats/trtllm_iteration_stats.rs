@@ -1,4 +1,4 @@
-//! TensorRT-LLM's iteration stats: what the engine did in each step.
+//! Iteration stats of TensorRT-LLM: what the engine did in each step.
 //!
 //! # Which files
 //! The file of `trtllm-bench --iteration_log` (one Python dict a line) and saved answers of the server's `GET /metrics`
@@ -6,7 +6,7 @@
 //! `iterLatencyMS`. The Prometheus text of `/prometheus/metrics` is another format.
 //!
 //! # Versions seen
-//! Read from descriptions and single printed records of 1.0; keys that are not named here keep their own names.
+//! Keys of 1.0, from descriptions and single printed records.
 //!
 //! # How the figures are read
 //! - `timestamp` is local time without a zone, `07-25-2025 16:54:34.140189` (month first) or year first. A record
@@ -30,14 +30,14 @@
 
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::Tree;
-use crate::json_records;
-use crate::lines::Lines;
-use crate::python_literal;
-use crate::recording::{ServerEvent, ServerSink, StampClock};
-use crate::records::RecordError;
-use crate::source::Source;
-use crate::stamp::{CivilStamp, LogClock};
+use crate::json::records::RecordError;
+use crate::server::json_records;
+use crate::server::recording::{ServerEvent, ServerSink};
+use crate::text::lines::Lines;
+use crate::text::python;
+use crate::text::stamp::{CivilStamp, LogClock, StampClock};
 use postrun_schema::{Doc, EventKind, IssueCode, label_text};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,7 +101,7 @@ fn read_lines(source: &mut Source, sink: &mut ServerSink, stats: &mut Stats) -> 
         // A logger may have put its prefix in front.
         let open = line.text.find('{').map(|at| if line.text[..at].ends_with('[') { at - 1 } else { at });
         let Some(open) = open.filter(|_| line.text.contains("iterLatencyMS")) else { continue };
-        let Some((parsed, _)) = python_literal::parse(line.text.get(open..).unwrap_or_default()) else {
+        let Some((parsed, _)) = python::parse(line.text.get(open..).unwrap_or_default()) else {
             let cut = line.unfinished;
             let code = if cut { IssueCode::TruncatedRecord } else { IssueCode::BadRecord };
             sink.skip(code, place, || "an iteration that does not parse".to_string());
@@ -294,8 +294,8 @@ fn facts(sink: &mut ServerSink, record: &Tree) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::damage_test::{cut_everywhere, mutate_everywhere};
-    use crate::recording::testing::{read, samples, sniff};
+    use crate::formats::damage_test::{cut_everywhere, mutate_everywhere};
+    use crate::formats::reading_test::{read, samples, sniff};
 
     const PRINTED: &[u8] =
         include_bytes!("../../../../fixtures/trtllm_iteration_stats/paused/input/iteration_log.jsonl");

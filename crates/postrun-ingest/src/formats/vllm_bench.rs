@@ -23,22 +23,22 @@
 //! - `queue_times` is the wait for the client's own concurrency limit, so `scheduled send = sent − queue time`.
 //!
 //! # What is not recorded
-//! Request ids, cached tokens, preemptions, finish reasons, wall-clock times (`start_times` is a monotonic clock; `date`
-//! is the moment of saving, to the second), tokens per chunk; before 0.16 also the send times. Without
-//! `--save-detailed` a file holds the client's summary only; from 0.31 on also `latencies` and `queue_times`, which give
-//! e2e and client queue time.
+//! Request ids, cached tokens, preemptions, finish reasons, wall-clock times (`start_times` is a monotonic clock;
+//! `date` is the moment of saving, to the second), tokens per chunk; before 0.16 also the send times. Without
+//! `--save-detailed` a file holds the client's summary only; from 0.31 on also `latencies` and `queue_times`, which
+//! give e2e and client queue time.
 
-use crate::bench_arrays::{ArrayRun, Shape};
-use crate::bench_file;
-use crate::bench_rows::{self, RowPolicy};
+use crate::bench::arrays::{ArrayRun, Shape};
+use crate::bench::facts;
+use crate::bench::file;
+use crate::bench::reported::{self, Named, named, row};
+use crate::bench::rows::{self, RowPolicy};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
+use crate::input::source::Source;
 use crate::json::Scalar;
-use crate::records::RecordError;
-use crate::reported::{Named, named, row, split_stat};
-use crate::run_facts;
+use crate::json::records::RecordError;
 use crate::sink::{FinishedRun, RunSink};
-use crate::source::Source;
 use postrun_schema::{Doc, ReportedRow, TokenSource, Tool};
 use std::collections::BTreeMap;
 
@@ -80,13 +80,13 @@ fn has_any(run: &ArrayRun, keys: &[&str]) -> bool {
 }
 
 fn is_chat(scalars: &BTreeMap<String, Scalar>) -> bool {
-    let text = |key| run_facts::text(scalars, key).unwrap_or_default();
+    let text = |key| facts::text(scalars, key).unwrap_or_default();
     text("endpoint_type").contains("chat") || text("backend").contains("chat")
 }
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-    bench_file::ingest(source, sink, VLLM_BENCH.id, &SHAPE, |mut run, file, writer| {
-        if run_facts::number(&run.scalars, "run_number") == Some(-1.0) {
+    file::ingest(source, sink, VLLM_BENCH.id, &SHAPE, |mut run, file, writer| {
+        if facts::number(&run.scalars, "run_number") == Some(-1.0) {
             return Err(RecordError::NotARun("a sweep's warm-up run (run_number -1)".to_string()));
         }
         if has_any(&run, SGLANG_KEYS) {
@@ -97,26 +97,26 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
             role_chunk_possible: is_chat(&run.scalars) && run.columns.spool.is_some(),
             gaps_are_per_token: false,
             output_is_requested: false,
-            completed: run_facts::count(&run.scalars, "completed"),
+            completed: facts::count(&run.scalars, "completed"),
         };
-        let totals = bench_rows::write_rows(&mut run, file, &policy, writer)?;
+        let totals = rows::write_rows(&mut run, file, &policy, writer)?;
         reported(&run).into_iter().for_each(|figure| writer.push_reported(figure));
         Ok(finished(run, totals.requests))
     })
 }
 
 fn finished(run: ArrayRun, requests: u64) -> FinishedRun {
-    let mut manifest = run_facts::manifest(&run);
+    let mut manifest = facts::manifest(&run);
     manifest.tool = Tool { name: "vllm bench serve".to_string(), version: None, how_known: version_hint(&run) };
-    manifest.model = run_facts::text(&run.scalars, "model_id");
+    manifest.model = facts::text(&run.scalars, "model_id");
     manifest.output_tokens_source = TokenSource::ServerElseClient;
     manifest.prompt_tokens_source = TokenSource::ServerElseClient;
-    manifest.counted.failed = run_facts::count(&run.scalars, "failed");
+    manifest.counted.failed = facts::count(&run.scalars, "failed");
     manifest.not_recorded = not_recorded(&run);
-    let fingerprint = run_facts::fingerprint(&run);
+    let fingerprint = facts::fingerprint(&run);
     FinishedRun {
-        label: run_facts::text(&run.scalars, "label").filter(|l| !l.is_empty()),
-        shape: run_facts::load_shape(&manifest.load, run_facts::number(&run.scalars, "run_number")),
+        label: facts::text(&run.scalars, "label").filter(|l| !l.is_empty()),
+        shape: facts::load_shape(&manifest.load, facts::number(&run.scalars, "run_number")),
         manifest,
         issues: run.issues,
         requests,
@@ -145,7 +145,7 @@ fn version_hint(run: &ArrayRun) -> String {
 }
 
 fn not_recorded(run: &ArrayRun) -> Vec<String> {
-    let mut facts = run_facts::absent_arrays(run, &["input_lens", "output_lens", "ttfts", "itls", "start_times"]);
+    let mut facts = facts::absent_arrays(run, &["input_lens", "output_lens", "ttfts", "itls", "start_times"]);
     facts.extend(
         ["request ids", "cached tokens", "preemptions", "finish reasons", "tokens per chunk", "wall-clock times"]
             .map(String::from),
@@ -155,22 +155,11 @@ fn not_recorded(run: &ArrayRun) -> Vec<String> {
 }
 
 fn reported(run: &ArrayRun) -> Vec<ReportedRow> {
-    let mut out = Vec::new();
-    for (key, value) in &run.scalars {
-        if let Some((stat, stem)) = split_stat(key) {
-            if let Some(name) = latency_metric(stem) {
-                out.extend(row(key, &stat, value, &name));
-            }
-        } else if let Some(name) = figure(key) {
-            out.extend(row(key, "value", value, &name));
-        } else if ["spec_decode_", "diffusion_", "probe_"].iter().any(|p| key.starts_with(p)) {
-            out.extend(row(key, "value", value, &named("", "", "not_from_requests")).map(|mut r| {
-                r.metric = key.clone();
-                r
-            }));
-        }
-    }
-    out
+    reported::rows(&run.scalars, latency_metric, figure, |key, value| {
+        let kept = ["spec_decode_", "diffusion_", "probe_"].iter().any(|p| key.starts_with(p));
+        let row = row(key, "value", value, &named("", "", "not_from_requests")).filter(|_| kept)?;
+        Some(ReportedRow { metric: key.to_string(), ..row })
+    })
 }
 
 fn latency_metric(stem: &str) -> Option<Named> {

@@ -46,10 +46,10 @@ mod stats;
 
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
-use crate::lines::{Line, Lines};
-use crate::recording::{ServerEvent, ServerSink, StampClock};
-use crate::source::Source;
-use crate::stamp::{CivilStamp, LogClock};
+use crate::input::source::Source;
+use crate::server::recording::{ServerEvent, ServerSink};
+use crate::text::lines::{Line, Lines};
+use crate::text::stamp::{CivilStamp, LogClock, StampClock};
 use postrun_schema::{Doc, EventKind, IssueCode};
 use record::{Record, is_own_line, next_record};
 use requests::Requests;
@@ -130,12 +130,7 @@ struct Log {
 
 impl Log {
     fn line(&mut self, line: &Line<'_>, sink: &mut ServerSink) -> Result<(), IngestError> {
-        if line.shortened {
-            sink.issue(IssueCode::LongLine, || line.place(), || format!("{:.60}", line.text));
-        }
-        if line.text.contains(char::REPLACEMENT_CHARACTER) {
-            sink.issue(IssueCode::NotUtf8, || line.place(), || format!("{:.60}", line.text));
-        }
+        sink.judge_line(line);
         let outer = CivilStamp::parse(&line.text).map(|(stamp, _)| stamp);
         let outer = outer.filter(|stamp| stamp.year.is_some() && stamp.zone_ns.is_some());
         // Progress bars return to the start of their line, and a record may stand behind them.

@@ -6,6 +6,7 @@
 //! nanoseconds. Strings longer than a limit are cut, nesting is skipped without recursion.
 
 mod number;
+pub(crate) mod records;
 mod string;
 mod tree;
 

@@ -1,7 +1,7 @@
 //! The prefixes of llama.cpp's log lines, in every form they have had.
 
-use crate::log_values::decimal_scaled;
-use crate::stamp::{CivilStamp, LogClock};
+use crate::text::number::decimal_scaled;
+use crate::text::stamp::{CivilStamp, LogClock};
 use serde_json::Value;
 use std::borrow::Cow;
 

@@ -2,9 +2,9 @@
 
 use super::line::Told;
 use crate::error::IngestError;
-use crate::lines::Line;
-use crate::log_values::{decimal_scaled, number};
-use crate::recording::{ServerRequest, ServerSink};
+use crate::server::recording::{ServerRequest, ServerSink};
+use crate::text::lines::Line;
+use crate::text::number::{decimal_scaled, number};
 use postrun_schema::{IssueCode, label_text};
 use std::collections::{BTreeSet, HashMap};
 

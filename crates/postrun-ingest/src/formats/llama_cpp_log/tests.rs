@@ -1,10 +1,11 @@
 //! Requests in every form, clocks, damage.
 
-#[cfg(test)]
 use super::LLAMA_CPP_LOG;
+use crate::formats::damage_test::mutate_at_random;
+use crate::formats::reading_test::{Sample, read, samples, sniff};
 use crate::ingestor::Sniff;
-use crate::recording::testing::{Sample, read, samples, sniff};
-use crate::recording::{Recording, StampClock};
+use crate::server::recording::Recording;
+use crate::text::stamp::StampClock;
 use postrun_schema::IssueCode;
 use std::collections::BTreeSet;
 
@@ -167,14 +168,5 @@ fn damage_adds_nothing_and_breaks_nothing() {
             }
         }
     }
-    let mut state = 1u32;
-    for _ in 0..400 {
-        let mut text = bytes.to_vec();
-        for _ in 0..20 {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let at = state as usize % text.len();
-            text[at] = (state >> 24) as u8;
-        }
-        let _ = read(&LLAMA_CPP_LOG, "llama.log", &text).unwrap();
-    }
+    mutate_at_random(&LLAMA_CPP_LOG, "llama.log", bytes);
 }

@@ -1,10 +1,11 @@
 //! Text and JSON, every unit, damage.
 
-#[cfg(test)]
 use super::TGI_LOG;
+use crate::formats::damage_test::mutate_at_random;
+use crate::formats::reading_test::{read, sniff};
 use crate::ingestor::Sniff;
-use crate::recording::testing::{read, sniff};
-use crate::recording::{Recording, StampClock};
+use crate::server::recording::Recording;
+use crate::text::stamp::StampClock;
 use postrun_schema::{EventKind, IssueCode};
 
 const FIXTURE: &str = include_str!("../../../../../fixtures/tgi_log/two_forms/input/tgi.log");
@@ -102,14 +103,5 @@ fn damage_adds_nothing_and_breaks_nothing() {
             assert_eq!(Some(value), whole.facts.get(key), "{key} cut at {end}");
         }
     }
-    let mut state = 1u32;
-    for _ in 0..400 {
-        let mut text = bytes.to_vec();
-        for _ in 0..20 {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let at = state as usize % text.len();
-            text[at] = (state >> 24) as u8;
-        }
-        let _ = read(&TGI_LOG, "tgi.log", &text).unwrap();
-    }
+    mutate_at_random(&TGI_LOG, "tgi.log", bytes);
 }

@@ -1,6 +1,6 @@
 //! The prefix of vLLM's log lines: `(EngineCore pid=7) INFO 01-02 03:04:05 [core.py:12] message`.
 
-use crate::stamp::CivilStamp;
+use crate::text::stamp::CivilStamp;
 
 /// One record of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! vLLM's lines about single requests, which it writes where asked to.
 
-use crate::log_values::number;
-use crate::python_repr::{keyword_pairs, list_len, plain, value_end};
-use crate::recording::{ServerEvent, ServerRequest, ServerSink};
+use crate::server::recording::{ServerEvent, ServerRequest, ServerSink};
+use crate::text::number::number;
+use crate::text::python::{keyword_pairs, list_len, plain, value_end};
 use postrun_schema::EventKind;
 use std::collections::HashMap;
 

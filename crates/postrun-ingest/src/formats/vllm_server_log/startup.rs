@@ -2,9 +2,9 @@
 
 use super::record::Record;
 use crate::json::shorten;
-use crate::log_values::{between, gib_as_bytes, number};
-use crate::python_repr::{dict_pairs, keyword_pairs, plain};
-use crate::recording::ServerSink;
+use crate::server::recording::ServerSink;
+use crate::text::number::{between, gib_as_bytes, number};
+use crate::text::python::{dict_pairs, keyword_pairs, plain};
 
 /// A sign that a server starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

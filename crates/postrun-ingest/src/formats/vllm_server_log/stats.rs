@@ -2,9 +2,10 @@
 
 use super::record::Record;
 use crate::error::IngestError;
-use crate::lines::Line;
-use crate::log_values::{decimal_scaled, number};
-use crate::recording::ServerSink;
+use crate::server::recording::ServerSink;
+use crate::text::lines::Line;
+use crate::text::name::snake_case;
+use crate::text::number::{decimal_scaled, number};
 use postrun_schema::{IssueCode, label_text};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -112,11 +113,11 @@ impl Stats {
                     Cow::Borrowed(if usages == 1 { "kv_cache_usage" } else { "cpu_kv_cache_usage" })
                 }
                 ("Prefix cache hit rate", "%") => Cow::Borrowed("prefix_cache_hit_rate"),
-                (_, "%" | "reqs" | "tokens") => Cow::Owned(snake(name)),
-                (_, "ms" | "s") => Cow::Owned(format!("{}_{unit}", snake(name))),
-                (_, "tokens/s") => Cow::Owned(format!("{}_tokens_per_s", snake(name))),
+                (_, "%" | "reqs" | "tokens") => Cow::Owned(snake_case(name)),
+                (_, "ms" | "s") => Cow::Owned(format!("{}_{unit}", snake_case(name))),
+                (_, "tokens/s") => Cow::Owned(format!("{}_tokens_per_s", snake_case(name))),
                 // Without a unit nothing tells whether the number is whole, but what follows it.
-                (_, "") if !last || ended => Cow::Owned(format!("{}_in_interval", snake(name))),
+                (_, "") if !last || ended => Cow::Owned(format!("{}_in_interval", snake_case(name))),
                 _ => {
                     sink.issue(IssueCode::BadRecord, || line.place(), || format!("not understood: {part:.60}"));
                     continue;
@@ -163,7 +164,7 @@ impl Stats {
                 ("Accepted", "tokens") => Cow::Borrowed("spec_decode_accepted_tokens"),
                 ("Drafted", "tokens") => Cow::Borrowed("spec_decode_drafted_tokens"),
                 ("Per-position acceptance rate", "") if whole => Cow::Borrowed("spec_decode_position_acceptance_rate"),
-                (_, "") if whole => Cow::Owned(format!("spec_decode_{}", snake(name))),
+                (_, "") if whole => Cow::Owned(format!("spec_decode_{}", snake_case(name))),
                 _ => continue,
             };
             self.push(Value { series, number, percent: unit == "%", position }, at_ns, line, sink)?;
@@ -272,12 +273,6 @@ fn named(part: &str) -> Option<(&str, Cow<'_, str>, &str)> {
 
 fn after<'a>(text: &'a str, mark: &str) -> &'a str {
     text.split_once(mark).map_or("", |(_, rest)| rest)
-}
-
-/// `MM cache hit rate` as `mm_cache_hit_rate`.
-fn snake(name: &str) -> String {
-    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_")
 }
 
 /// One step of an engine.

@@ -1,14 +1,13 @@
 //! What the lines of every version give, and what damaged ones do not.
 
-#[cfg(test)]
 use super::VLLM_SERVER_LOG;
+use crate::formats::damage_test::mutate_at_random;
+use crate::formats::reading_test::{Sample, read, read_file, samples, shared, sniff};
 use crate::ingestor::Sniff;
-use crate::recording::testing::{Sample, read, read_file, samples, sniff};
-use crate::recording::{Recording, StampClock};
+use crate::server::recording::Recording;
+use crate::text::stamp::StampClock;
 use postrun_schema::{EventKind, IssueCode};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
-use std::path::Path;
 
 const FIXTURE: &str = include_str!("../../../../../fixtures/vllm_server_log/waiting_and_restart/input/server.log");
 /// 2 January of the year that stands for the unknown one, 03:04:05.
@@ -225,26 +224,12 @@ fn damage_adds_nothing_and_breaks_nothing() {
         }
         assert!(cut.requests.len() <= whole.requests.len() && cut.events.len() <= whole.events.len());
     }
-    let mut state = 1u32;
-    for _ in 0..400 {
-        let mut text = bytes.to_vec();
-        for _ in 0..20 {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let at = state as usize % text.len();
-            text[at] = (state >> 24) as u8;
-        }
-        let _ = read(&VLLM_SERVER_LOG, "server.log", &text).unwrap();
-    }
+    mutate_at_random(&VLLM_SERVER_LOG, "server.log", bytes);
 }
 
 #[test]
 fn real_logs() {
-    let shared = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/recordings/vllm-server-cpu"));
-    let path = shared.join("kv-tight/server.log");
-    if !path.is_file() {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: {} is not here", path.display());
-        return;
-    }
+    let Some(path) = shared("recordings/vllm-server-cpu/kv-tight/server.log") else { return };
     let dir = tempfile::tempdir().unwrap();
     let mut recording = read_file(&VLLM_SERVER_LOG, &path, dir.path()).unwrap();
     let list = samples(&mut recording);

@@ -1,0 +1,53 @@
+//! The files of a folder, in natural order.
+
+use super::candidate::LeftAlone;
+use crate::error::IngestError;
+use postrun_schema::{is_dataset, natural_order};
+use std::path::{Path, PathBuf};
+
+const MAX_DEPTH: usize = 8;
+const MAX_FILES: usize = 10_000;
+
+/// All plain files below `root`, in natural order of their paths, and what was passed over with the reason. Hidden
+/// entries are passed over in silence.
+pub(crate) fn files(root: &Path) -> Result<(Vec<PathBuf>, Vec<LeftAlone>), IngestError> {
+    let mut out = Vec::new();
+    let mut passed = Vec::new();
+    let mut open = vec![(root.to_path_buf(), 0)];
+    while let Some((dir, depth)) = open.pop() {
+        let io = IngestError::io(&dir.display().to_string());
+        for entry in std::fs::read_dir(&dir).map_err(&io)? {
+            let entry = entry.map_err(&io)?;
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            if name.starts_with('.') {
+                continue;
+            }
+            let mut pass =
+                |why: &str| passed.push(LeftAlone { name: path.display().to_string(), why: why.to_string() });
+            // Links are followed to files, never to folders: a loop of links must end.
+            let kind = entry.file_type().map_err(&io)?;
+            if kind.is_dir() {
+                if is_dataset(&path) {
+                    pass("a postrun dataset: name it itself");
+                } else if name.contains(".partial-") {
+                    pass("left by an ingest that did not finish");
+                } else if depth >= MAX_DEPTH {
+                    pass("too deep");
+                } else {
+                    open.push((path, depth + 1));
+                }
+            } else if path.is_file() {
+                out.push(path);
+            } else {
+                pass("neither a file nor a folder");
+            }
+            if out.len() > MAX_FILES {
+                let many =
+                    std::io::Error::other(format!("more than {MAX_FILES} files; name the recordings themselves"));
+                return Err(io(many));
+            }
+        }
+    }
+    out.sort_by(|a, b| natural_order(&a.to_string_lossy(), &b.to_string_lossy()));
+    Ok((out, passed))
+}

@@ -1,0 +1,146 @@
+//! One input: a file or standard input, plain, gzip or zstd, read once from front to back.
+
+use super::read_ahead::ReadAhead;
+use crate::error::IngestError;
+use postrun_schema::HashingWriter;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How much of a file a sniffer sees.
+pub const HEAD_BYTES: usize = 64 << 10;
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// What the user named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// A file or folder.
+    Path(PathBuf),
+    /// Standard input, `-`.
+    Stdin,
+}
+
+impl Input {
+    /// `-` is standard input, everything else a path.
+    pub fn from_arg(arg: &str) -> Input {
+        match arg {
+            "-" => Input::Stdin,
+            path => Input::Path(PathBuf::from(path)),
+        }
+    }
+}
+
+/// An opened input with its first bytes read.
+pub struct Source {
+    /// As the user would name it.
+    pub name: String,
+    /// Base name, for the manifest.
+    pub base_name: String,
+    /// The first (decompressed) bytes, at most [`HEAD_BYTES`].
+    pub head: Vec<u8>,
+    /// True when `head` is the whole text.
+    pub head_is_all: bool,
+    reader: Box<dyn Read>,
+    raw: Arc<RawCount>,
+}
+
+/// Size and hash of what was read from disk, shared with the reader that sits below the decompressor.
+#[derive(Default)]
+struct RawCount {
+    state: std::sync::Mutex<Option<(u64, String)>>,
+}
+
+struct HashingReader {
+    inner: Box<dyn Read + Send>,
+    hash: Option<HashingWriter<std::io::Sink>>,
+    raw: Arc<RawCount>,
+    progress: Option<Arc<AtomicU64>>,
+}
+
+impl Read for HashingReader {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(buf)?;
+        if n == 0 && !buf.is_empty() {
+            if let Some(hash) = self.hash.take() {
+                let (_, bytes, sha256) = hash.finish();
+                if let Ok(mut state) = self.raw.state.lock() {
+                    *state = Some((bytes, sha256));
+                }
+            }
+        } else if let Some(hash) = &mut self.hash {
+            hash.write_all(&buf[..n])?;
+        }
+        if let Some(progress) = &self.progress {
+            progress.fetch_add(n as u64, Ordering::Relaxed);
+        }
+        Ok(n)
+    }
+}
+
+impl Source {
+    /// Opens a file or standard input and reads its head.
+    pub fn open(input: &Input, progress: Option<Arc<AtomicU64>>) -> Result<Source, IngestError> {
+        let (name, base_name, raw_reader): (String, String, Box<dyn Read + Send>) = match input {
+            Input::Stdin => ("standard input".to_string(), "stdin".to_string(), Box::new(std::io::stdin())),
+            Input::Path(path) => {
+                let file = std::fs::File::open(path).map_err(IngestError::io(&path.display().to_string()))?;
+                (path.display().to_string(), base_name(path), Box::new(file))
+            }
+        };
+        Source::from_reader(name, base_name, raw_reader, progress)
+    }
+
+    fn from_reader(
+        name: String,
+        base_name: String,
+        inner: Box<dyn Read + Send>,
+        progress: Option<Arc<AtomicU64>>,
+    ) -> Result<Source, IngestError> {
+        let raw = Arc::new(RawCount::default());
+        let mut hashing =
+            HashingReader { inner, hash: Some(HashingWriter::new(std::io::sink())), raw: Arc::clone(&raw), progress };
+        let io = IngestError::io(&name);
+        let start = read_up_to(&mut hashing, HEAD_BYTES).map_err(&io)?;
+        let joined = std::io::Cursor::new(start.clone()).chain(ReadAhead::start(hashing));
+        let mut reader: Box<dyn Read> = if start.starts_with(GZIP) {
+            Box::new(flate2::read::MultiGzDecoder::new(joined))
+        } else if start.starts_with(ZSTD) {
+            Box::new(zstd::stream::read::Decoder::new(joined).map_err(&io)?)
+        } else {
+            Box::new(joined)
+        };
+        let head = read_up_to(&mut reader, HEAD_BYTES).map_err(&io)?;
+        if head.is_empty() {
+            return Err(IngestError::Empty { file: name });
+        }
+        let head_is_all = head.len() < HEAD_BYTES;
+        Ok(Source { name, base_name, head, head_is_all, reader, raw })
+    }
+
+    /// The whole text from its first byte. Can be taken once.
+    pub fn take_reader(&mut self) -> impl Read + use<> {
+        let rest = std::mem::replace(&mut self.reader, Box::new(std::io::empty()));
+        std::io::Cursor::new(self.head.clone()).chain(rest)
+    }
+
+    /// Size and SHA-256 of the file as it lies on disk. The reader must be given back so that bytes behind the
+    /// text are counted too.
+    pub fn size_and_hash(&self, mut reader: impl Read) -> Result<(u64, String), IngestError> {
+        std::io::copy(&mut reader, &mut std::io::sink()).map_err(IngestError::io(&self.name))?;
+        let state = self.raw.state.lock().ok().and_then(|state| state.clone());
+        state.ok_or_else(|| IngestError::io(&self.name)(std::io::Error::other("the file could not be read to its end")))
+    }
+}
+
+fn read_up_to(reader: &mut impl Read, limit: usize) -> std::io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    reader.take(limit as u64).read_to_end(&mut out)?;
+    Ok(out)
+}
+
+/// The last part of a path.
+pub(crate) fn base_name(path: &Path) -> String {
+    path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_else(|| path.display().to_string())
+}
