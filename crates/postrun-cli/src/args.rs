@@ -40,6 +40,8 @@ pub enum Command {
     Diagnose(DiagnoseArgs),
     /// Say what a file is, what can be known from it, and what cannot
     Inspect(InspectArgs),
+    /// Simulate a benchmark run with a known cause, for learning and for trying rules
+    Simulate(SimulateArgs),
     /// List formats, metrics, rules, topics or data-quality entries
     List(ListArgs),
     /// Explain a metric, a rule, a format, a topic or a data-quality entry
@@ -208,10 +210,35 @@ pub enum ListWhat {
     Metrics,
     /// Rules of the diagnosis
     Rules,
+    /// Scenarios that can be simulated, with the cause each was made to show
+    Scenarios,
     /// Pages about percentiles, buckets, the steady state …
     Topics,
     /// Data-quality entries
     Quality,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun simulate frequent_preemption-t1 -o storm/
+  postrun diagnose storm/
+  postrun simulate frequent_preemption-t1 --print > mine.json
+  postrun simulate mine.json -o mine/ --seed 7
+
+The folder gets what a real run leaves behind (result.json, server.log, metrics.prom, spans.otlp.jsonl) and truth.json.")]
+pub struct SimulateArgs {
+    /// A scenario of `postrun list scenarios`, or a JSON file of one
+    #[arg(value_name = "NAME_OR_FILE", value_hint = ValueHint::FilePath)]
+    pub scenario: String,
+    /// Folder to write; must not exist
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "print")]
+    pub output: Option<PathBuf>,
+    /// Other random numbers
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print the scenario with all its values instead of simulating it
+    #[arg(long)]
+    pub print: bool,
 }
 
 #[derive(Debug, Args)]

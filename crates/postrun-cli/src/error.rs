@@ -4,6 +4,7 @@ use postrun_analysis::AnalysisError;
 use postrun_diagnose::RulesFileError;
 use postrun_ingest::IngestError;
 use postrun_schema::SchemaError;
+use postrun_simulate::SimulateError;
 
 /// What a command can fail with.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,9 @@ pub enum CliError {
     /// A rules file does not parse.
     #[error(transparent)]
     Rules(#[from] RulesFileError),
+    /// A scenario cannot be simulated, or its run not be written.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
     /// A file could not be read.
     #[error("{file}: {source}")]
     Read {

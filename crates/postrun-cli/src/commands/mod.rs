@@ -8,3 +8,4 @@ pub mod inspect;
 pub mod list;
 pub mod report;
 mod runs;
+pub mod simulate;
