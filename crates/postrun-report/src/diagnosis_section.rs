@@ -1,6 +1,6 @@
 //! The diagnosis for a person: a verdict of three lines, then the evidence.
 
-use crate::quantity::number;
+use crate::quantity::{number, plain};
 use crate::section::Section;
 use postrun_diagnose::{Advice, Diagnosis, Evidence, Finding, Severity};
 
@@ -85,7 +85,8 @@ fn counts(d: &Diagnosis) -> String {
         0 => String::new(),
         n => format!(", {n} could not be judged (`postrun diagnose` says why)"),
     };
-    format!("{} rules clear{not}.", d.cleared.len())
+    let clear = if d.cleared.len() == 1 { "1 rule is".to_string() } else { format!("{} rules are", d.cleared.len()) };
+    format!("{clear} clear{not}.")
 }
 
 fn severity(s: Severity) -> &'static str {
@@ -106,7 +107,7 @@ fn measure(a: &Advice) -> String {
 /// `ttft_ms p95 4200 ms (threshold 500)`.
 fn evidence(e: &Evidence) -> String {
     let unit = |unit: &str| if unit.is_empty() || unit == "share" { String::new() } else { format!(" {unit}") };
-    let value = |v: f64| if e.unit == "share" { format!("{} %", number(v * 100.0)) } else { number(v) };
+    let value = |v: f64| if e.unit == "share" { format!("{} %", number(v * 100.0)) } else { plain(v) };
     let stat = if e.stat == "value" { String::new() } else { format!(" {}", e.stat) };
     let against = e.compared_with.as_ref().map(|r| format!(" ({} {})", r.what, value(r.value))).unwrap_or_default();
     let requests = match e.requests.as_slice() {

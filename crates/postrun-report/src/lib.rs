@@ -10,6 +10,7 @@ mod json;
 mod json_server;
 mod markdown;
 mod overview;
+mod pause_section;
 mod quantity;
 mod report;
 mod section;

@@ -2,6 +2,7 @@
 
 use crate::client_section;
 use crate::diagnosis_section;
+use crate::pause_section;
 use crate::quantity::{bytes, chosen_time, ms, number, percent, percentile_name, plain, seconds, setting};
 use crate::report::{Parts, Report};
 use crate::section::{Grid, Section};
@@ -20,8 +21,8 @@ const BESIDE_CURVE: usize = 50;
 pub(crate) fn of_run(report: &Report, parts: Parts, width: usize) -> Vec<Section> {
     let (a, diagnosis) = (&report.run, &report.diagnosis);
     let mut out = vec![headline(a), diagnosis_section::verdict(diagnosis)];
+    out.extend(diagnosis_section::findings(diagnosis));
     if parts == Parts::Diagnosis {
-        out.extend(diagnosis_section::findings(diagnosis));
         out.extend(diagnosis_section::rest(diagnosis));
         return out;
     }
@@ -31,11 +32,11 @@ pub(crate) fn of_run(report: &Report, parts: Parts, width: usize) -> Vec<Section
     out.extend(client_section::latency(a));
     out.extend(throughput(a));
     out.extend(server_section::of_run(a));
+    out.extend(pause_section::of_run(a));
     out.extend(steady_latency(a));
     out.extend(goodput(a));
     out.extend(buckets(a));
     out.extend(timeline(a, width));
-    out.extend(diagnosis_section::findings(diagnosis));
     out.extend(client_section::parity(a));
     out.extend(data_quality(a));
     out.extend(unavailable(a));

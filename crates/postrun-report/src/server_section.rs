@@ -107,7 +107,7 @@ fn kv_note(s: &ServerFacts) -> Option<String> {
     let names: Vec<String> =
         kv.holders.iter().take(3).map(|h| format!("{} ({})", h.request, plain(h.tokens))).collect();
     Some(format!(
-        "KV cache rebuilt from requests in flight: at most {}{of} tokens, {} after the first send; most held by requests {}.",
+        "Requests in flight would hold at most {}{of} tokens of KV cache, {} after the first send; most of it requests {}.",
         plain(kv.peak_tokens),
         seconds(kv.peak_at_s),
         names.join(", ")

@@ -145,9 +145,14 @@ impl ServerSink {
         self.recording.requests.push(request);
     }
 
-    /// A setting or fact of the server; the first value of a key stays.
+    /// A setting or fact of the server; the first value of a key stays. Python's `True` is `true`.
     pub(crate) fn fact(&mut self, key: &str, value: impl Into<String>) {
-        self.recording.facts.entry(key.to_string()).or_insert_with(|| value.into());
+        let plain = |value: String| match value.as_str() {
+            "True" => "true".to_string(),
+            "False" => "false".to_string(),
+            _ => value,
+        };
+        self.recording.facts.entry(key.to_string()).or_insert_with(|| plain(value.into()));
     }
 
     /// Name and version of the server, where the file tells.
