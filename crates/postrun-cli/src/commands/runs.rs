@@ -47,13 +47,14 @@ pub fn open(
     }
     let mut scratch = None;
     let mut outcome = None;
+    let mut datasets = folders.iter().map(|f| Dataset::open(f)).collect::<Result<Vec<_>, _>>()?;
     if !raw.is_empty() {
         let dir = scratch_dir()?;
         let made = ingest_all(&raw, &dir.path().join("runs"), input_format, strict, clock_offset_ns)?;
-        folders.splice(raw_at..raw_at, made.datasets.iter().cloned());
+        let own = made.datasets.iter().map(|f| Dataset::open_own(f)).collect::<Result<Vec<_>, _>>()?;
+        datasets.splice(raw_at..raw_at, own);
         (scratch, outcome) = (Some(dir), Some(made));
     }
-    let datasets = folders.iter().map(|f| Dataset::open(f)).collect::<Result<Vec<_>, _>>()?;
     Ok(Runs { datasets, outcome, _scratch: scratch })
 }
 

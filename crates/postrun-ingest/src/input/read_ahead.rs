@@ -3,9 +3,9 @@
 use std::io::Read;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 
-/// All blocks together stay in the processor's cache.
-const BLOCK_BYTES: usize = 1 << 16;
-const BLOCKS_AHEAD: usize = 8;
+/// Large enough that threads seldom take turns, and few, so that all stay in the processor's cache.
+const BLOCK_BYTES: usize = 1 << 18;
+const BLOCKS_AHEAD: usize = 2;
 
 /// A buffer with the number of bytes read into it.
 type Block = (Vec<u8>, usize);
