@@ -73,7 +73,12 @@ impl List {
         };
         let letter = if split == Split::Tuning { 't' } else { 'h' };
         let name = format!("{stem}-{letter}{of_kind}");
-        scenario.seed = 1000 + self.all.len() as u64;
+        let position = self.all.len() as u32;
+        scenario.seed = 1000 + u64::from(position);
+        // No two runs have the same clocks: nothing may rest on how they stand to each other.
+        scenario.clocks.start_unix_s += f64::from(position) * 5431.5;
+        scenario.clocks.client_zero_s = 700.25 + f64::from(position * 7919 % 90_001);
+        scenario.clocks.server_ahead_ms = f64::from(position * 37 % 400) - 200.0;
         scenario.name.clone_from(&name);
         scenario.causes = causes.to_vec();
         self.all.push(LabelledScenario { name, causes: causes.to_vec(), split, scenario });
