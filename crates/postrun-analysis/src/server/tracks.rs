@@ -62,11 +62,6 @@ impl Tracks {
     pub(crate) fn get(&self, series: &str) -> Option<&Track> {
         self.by_name.get(series)
     }
-
-    /// The first of `names` that there is.
-    pub(crate) fn any(&self, names: &[&str]) -> Option<&Track> {
-        names.iter().find_map(|n| self.get(n))
-    }
 }
 
 fn each_row(df: &DataFrame, mut each: impl FnMut(&str, &str, Sample)) -> PolarsResult<()> {
