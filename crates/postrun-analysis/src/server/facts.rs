@@ -184,11 +184,11 @@ impl Question<'_> {
         }
     }
 
-    /// Values of a per-request metric over the ok requests of the scope.
+    /// Values of a per-request metric over all measured requests of the scope: one that failed was preempted all the same.
     fn of_requests(&self, metric: &str) -> Vec<f64> {
         let r = self.requests;
         let Some(values) = r.metric(metric) else { return Vec::new() };
-        (0..r.len()).filter(|i| r.in_scope(*i, self.window)).map(|i| values[i]).filter(|v| v.is_finite()).collect()
+        (0..r.len()).filter(|i| r.belongs(*i, self.window)).map(|i| values[i]).filter(|v| v.is_finite()).collect()
     }
 
     fn prefix_cache_hit_rate(&self, window: Option<Window>) -> Option<f64> {

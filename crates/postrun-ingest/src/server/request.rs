@@ -22,12 +22,18 @@ pub(crate) fn requests_of(recording: &Recording) -> Vec<ServerRequest> {
             out.len() - 1
         });
         let r = &mut out[at];
-        let first = |slot: &mut Option<i64>| *slot = Some(slot.map_or(event.at_ns, |old| old.min(event.at_ns)));
+        // A record is finer than the stamp of the line beside it.
+        let own = recording.requests.get(at);
+        let first = |slot: &mut Option<i64>, get: fn(&ServerRequest) -> Option<i64>| {
+            if own.and_then(get).is_none() {
+                *slot = Some(slot.map_or(event.at_ns, |old| old.min(event.at_ns)));
+            }
+        };
         match event.kind {
-            EventKind::Arrived => first(&mut r.arrival_ns),
-            EventKind::Queued => first(&mut r.queued_ns),
-            EventKind::Scheduled => first(&mut r.first_scheduled_ns),
-            EventKind::FirstToken => first(&mut r.first_token_ns),
+            EventKind::Arrived => first(&mut r.arrival_ns, |r| r.arrival_ns),
+            EventKind::Queued => first(&mut r.queued_ns, |r| r.queued_ns),
+            EventKind::Scheduled => first(&mut r.first_scheduled_ns, |r| r.first_scheduled_ns),
+            EventKind::FirstToken => first(&mut r.first_token_ns, |r| r.first_token_ns),
             // Beside a counter, events are the few that the server chose to print.
             EventKind::Preempted if events_count => {
                 r.preemptions = Some(r.preemptions.unwrap_or(0).saturating_add(1));
