@@ -150,9 +150,9 @@ impl Finding {
         self
     }
 
-    /// More measures.
+    /// More measures; what the server has on already is left out.
     pub fn try_also(mut self, measures: impl IntoIterator<Item = Advice>) -> Finding {
-        self.measures.extend(measures);
+        self.measures.extend(measures.into_iter().filter(|m| !m.in_force));
         self
     }
 
@@ -173,6 +173,11 @@ impl Finding {
     pub fn rules_out(mut self, what: &str) -> Finding {
         self.ruled_out.push(what.to_string());
         self
+    }
+
+    /// Something that does not explain it, where that is so.
+    pub fn rules_out_if(self, so: bool, what: &str) -> Finding {
+        if so { self.rules_out(what) } else { self }
     }
 
     /// Which requests, bucket or time span.

@@ -37,6 +37,11 @@ pub struct Advice {
     pub text: &'static str,
     /// The server's own flag or setting, where known.
     pub flag: Option<&'static str>,
+    /// What it stands at now, where recorded.
+    pub now: Option<String>,
+    /// The server has it on already.
+    #[serde(skip)]
+    pub in_force: bool,
 }
 
 macro_rules! measures {
@@ -61,7 +66,7 @@ macro_rules! measures {
                     Server::TensorRtLlm => flags[2],
                     Server::Unknown => "",
                 };
-                Advice { measure, text, flag: Some(flag).filter(|f| !f.is_empty()) }
+                Advice { measure, text, flag: Some(flag).filter(|f| !f.is_empty()), now: None, in_force: false }
             }
         }
     };
@@ -94,6 +99,9 @@ measures! {
     MoreKvCache "more_kv_cache"
         "give the KV cache more memory"
         "--gpu-memory-utilization" "--mem-fraction-static" "kv_cache_config.free_gpu_memory_fraction",
+    LiftKvOverride "lift_kv_override"
+        "lift the override of the KV cache's size: the server measured room for more"
+        "remove --num-gpu-blocks-override" "remove --max-total-tokens" "remove kv_cache_config.max_tokens",
     SmallerKvDtype "smaller_kv_dtype"
         "store the KV cache in fewer bits"
         "--kv-cache-dtype fp8" "--kv-cache-dtype fp8_e5m2" "kv_cache_config.dtype: fp8",
@@ -111,7 +119,7 @@ measures! {
     BucketByLength "bucket_by_length"
         "serve short and long requests apart, so that they do not wait for each other" "" "" "",
     BoundQueue "bound_queue"
-        "bound the time or number of waiting requests and turn others away early"
+        "bound the number of waiting requests and turn others away early"
         "--max-num-queued-reqs" "--max-queued-requests" "",
     SplitOnlineOffline "split_online_offline"
         "give interactive and batch traffic instances of their own" "" "" "",

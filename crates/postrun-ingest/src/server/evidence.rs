@@ -14,9 +14,9 @@ use postrun_schema::{ClockKind, ServerClock};
 const SECOND: i64 = 1_000_000_000;
 /// Zones of the world lie a multiple of this apart.
 const ZONE_NS: i64 = 900 * SECOND;
-/// A file is saved a moment after the run, or some minutes where much is computed first; clocks may differ by seconds.
+/// A file is saved a moment after the run, or up to a minute where much is computed first; clocks may differ by seconds.
 const SAVED_EARLIEST_NS: i64 = -5 * SECOND;
-const SAVED_LATEST_NS: i64 = 180 * SECOND;
+const SAVED_LATEST_NS: i64 = 60 * SECOND;
 /// What two wall clocks that nothing could compare are taken to differ by.
 const WALL_CLOCKS_NS: i64 = SECOND;
 
