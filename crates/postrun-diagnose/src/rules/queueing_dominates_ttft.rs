@@ -33,7 +33,7 @@ pub(super) static QUEUEING_DOMINATES_TTFT: Rule = Rule {
         Threshold { key: "mean_ms", default: 100.0, unit: "ms", why: "below a tenth of a second nobody notices" },
         Threshold { key: "critical_p95_ms", default: 2000.0, unit: "ms", why: "people give up after some seconds" },
     ],
-    explained_by: &["saturated", "frequent_preemption", "memory_near_limit"],
+    explained_by: &["saturated", "frequent_preemption", "memory_near_limit", "load_generator_bound"],
     check,
 };
 

@@ -44,7 +44,7 @@ pub(super) static SATURATED: Rule = Rule {
             why: "in-flight requests vary by less than half in balance",
         },
     ],
-    explained_by: &["frequent_preemption", "memory_near_limit"],
+    explained_by: &["load_generator_bound", "frequent_preemption", "memory_near_limit"],
     check,
 };
 
