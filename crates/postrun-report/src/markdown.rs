@@ -25,10 +25,13 @@ pub fn to_markdown(runs: &[Report], parts: Parts) -> String {
 fn render(section: &Section, level: usize, out: &mut String) {
     out.push_str(&format!("\n{} {}\n\n", "#".repeat(level), escape(&section.title)));
     for line in section.lines.iter().filter(|line| !line.is_empty()) {
-        // What belongs to the line above is indented.
-        let deeper = if line.starts_with("  ") { "  " } else { "" };
-        let words: Vec<&str> = line.split_whitespace().collect();
-        out.push_str(&format!("{deeper}- {}\n", escape(&words.join(" "))));
+        // What belongs to the line above is indented, and begins with a label.
+        let words = |text: &str| escape(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+        match line.strip_prefix("  ").map(|rest| rest.split_once("  ")) {
+            Some(Some((label, rest))) => out.push_str(&format!("  - **{}**: {}\n", words(label), words(rest))),
+            Some(None) => out.push_str(&format!("  - {}\n", words(line))),
+            None => out.push_str(&format!("- {}\n", words(line))),
+        }
     }
     if let Some(grid) = &section.table {
         if !section.lines.is_empty() {

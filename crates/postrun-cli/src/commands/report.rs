@@ -5,7 +5,7 @@ use crate::args::{ReportArgs, ReportFormat};
 use crate::error::CliError;
 use crate::output::{print, styled, width, write_file};
 use postrun_analysis::{Options, RunAnalysis, analyse};
-use postrun_diagnose::{RuleSet, diagnose};
+use postrun_diagnose::{Diagnosis, RuleSet, diagnose};
 use postrun_report::{Look, Parts, Report, to_csv, to_json, to_markdown, to_table};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -41,7 +41,9 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
 pub fn reports(opened: &Runs, options: &Options, rules: &RuleSet) -> Result<Vec<Report>, CliError> {
     let mut analyses = opened.datasets.iter().map(|d| analyse(d, options)).collect::<Result<Vec<_>, _>>()?;
     tell_apart(&mut analyses);
-    let report = |run: RunAnalysis| Report { diagnosis: diagnose(&run, rules), run };
+    // Rules judge whole runs: evidence of a window beside that of the run would mix the two.
+    let judge = |run: &RunAnalysis| if run.window.is_some() { Diagnosis::default() } else { diagnose(run, rules) };
+    let report = |run: RunAnalysis| Report { diagnosis: judge(&run), run };
     Ok(analyses.into_iter().map(report).collect())
 }
 
