@@ -1,6 +1,7 @@
 //! What to try: one list for the whole project, each with the flag of the server in use.
 
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// Servers whose flags are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +33,9 @@ impl Server {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
     /// Stable id of the measure.
-    pub measure: &'static str,
+    pub measure: Cow<'static, str>,
     /// What to do.
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
     /// The server's own flag or setting, where known.
     pub flag: Option<&'static str>,
     /// What it stands at now, where recorded.
@@ -42,6 +43,19 @@ pub struct Advice {
     /// The server has it on already.
     #[serde(skip)]
     pub in_force: bool,
+}
+
+impl Advice {
+    /// In the user's own words.
+    pub(crate) fn in_words(text: &str) -> Advice {
+        Advice {
+            measure: Cow::Borrowed("own_words"),
+            text: Cow::Owned(text.to_string()),
+            flag: None,
+            now: None,
+            in_force: false,
+        }
+    }
 }
 
 macro_rules! measures {
@@ -66,7 +80,13 @@ macro_rules! measures {
                     Server::TensorRtLlm => flags[2],
                     Server::Unknown => "",
                 };
-                Advice { measure, text, flag: Some(flag).filter(|f| !f.is_empty()), now: None, in_force: false }
+                Advice {
+                    measure: Cow::Borrowed(measure),
+                    text: Cow::Borrowed(text),
+                    flag: Some(flag).filter(|f| !f.is_empty()),
+                    now: None,
+                    in_force: false,
+                }
             }
         }
     };

@@ -93,7 +93,7 @@ fn few(v: &RunView<'_>) -> Verdict {
     let summary = format!("the client keeps at most {limit} request(s) in flight: the server could serve many more");
     let room = v.run.facts.server.kv_cache_usage.as_ref().and_then(|kv| kv.max);
     Finding::new(Severity::Warning, summary, in_flight, v.advise(Measure::RaiseConcurrency))
-        .and_if(room.map(|max| Evidence::new("kv_cache_usage", "max", max, "share")))
+        .and_if(room.map(|max| Evidence::new("kv_cache_usage_max", "value", max, "share")))
         .and_if(throughput(v))
         .sure(if room.is_some() { 0.9 } else { 0.75 })
         .weighing(0.4)

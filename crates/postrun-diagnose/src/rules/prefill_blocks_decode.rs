@@ -8,8 +8,8 @@
 //! prompt is one step; with it, a large token budget has nearly the same effect.
 //!
 //! # How it is decided
-//! By pauses that the client's times show to be prefill interference (`explain stalls`): their share of decode, and how far
-//! P99 of ITL lies above its median.
+//! By pauses that the client's times show to be prefill interference (`explain stalls`): their share of decode, and how long
+//! they are.
 //!
 //! # What to try
 //! Chunked prefill, fewer prompt tokens a step, length classes apart, prefix caching, shorter prompts.
@@ -37,13 +37,7 @@ pub(super) static PREFILL_BLOCKS_DECODE: Rule = Rule {
             unit: "share of decode",
             why: "a seventh of the time of streams lost to others is worth a setting",
         },
-        Threshold {
-            key: "p99_over_p50",
-            default: 4.0,
-            unit: "P99 over median of ITL",
-            why: "below that the pauses are as long as a few tokens",
-        },
-        Threshold { key: "p99_ms", default: 50.0, unit: "ms", why: "shorter pauses nobody sees" },
+        Threshold { key: "pause_ms", default: 50.0, unit: "ms", why: "shorter pauses nobody sees" },
     ],
     explained_by: &["frequent_preemption"],
     check,
@@ -61,20 +55,23 @@ fn check(v: &RunView<'_>) -> Verdict {
     let time = Evidence::new("stalls.prefill_interference", "share of decode", share, "share").of(count);
     let time = time.against(v.limit("share"), "threshold");
     let spread = Evidence::new("itl_ms", "p99", p99, "ms").against(p50, "P50").of(v.count("itl_ms"));
-    let long = p99 >= v.limit("p99_over_p50") * p50 && p99 >= v.limit("p99_ms");
-    if share < v.limit("share") || !long || count < 5 {
-        return Verdict::Clear(vec![time, spread]);
+    let mean_ms = seconds * 1e3 / count.max(1) as f64;
+    let pause =
+        Evidence::new("stalls.prefill_interference", "mean", mean_ms, "ms").against(p50, "P50 of ITL").of(count);
+    if share < v.limit("share") || mean_ms < v.limit("pause_ms") || count < 5 {
+        return Verdict::Clear(vec![time, pause]);
     }
     let chunked = v.run.manifest.server.get("enable_chunked_prefill").map(|s| s.eq_ignore_ascii_case("true"));
     let first = if chunked == Some(true) { Measure::SmallerPrefillChunk } else { Measure::ChunkedPrefill };
     let second = if chunked == Some(true) { Measure::BucketByLength } else { Measure::SmallerPrefillChunk };
     let summary = format!(
-        "streams pause while prompts of others are computed: {} of decode, up to {} at P99",
+        "streams pause while prompts of others are computed: {} of decode, {} each time",
         percent_text(share),
-        time_text(p99)
+        time_text(mean_ms)
     );
     let text = format!("{} of the time between first and last tokens went to prompts of others", percent_text(share));
     Finding::new(Severity::Warning, summary, time, v.advise(first))
+        .and(pause)
         .and(spread)
         .and_if(v.evidence("tpot_ms", "p50"))
         .sure(0.85)

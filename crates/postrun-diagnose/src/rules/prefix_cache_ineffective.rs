@@ -63,7 +63,7 @@ fn check(v: &RunView<'_>) -> Verdict {
     let full = v.run.facts.server.kv_cache_usage.as_ref().and_then(|kv| kv.max);
     let mut finding = Finding::new(Severity::Info, summary, hits, v.advise(Measure::MoreKvCache))
         .and_if(prefill)
-        .and_if(full.map(|max| Evidence::new("kv_cache_usage", "max", max, "share")))
+        .and_if(full.map(|max| Evidence::new("kv_cache_usage_max", "value", max, "share")))
         .sure(0.6);
     if let Some(d) = drivers.filter(|d| d.ms_per_1k_tokens > 0.0) {
         let text = format!("a thousand prompt tokens found would save {} of TTFT", time_text(d.ms_per_1k_tokens));
