@@ -20,6 +20,9 @@ pub use diagnosis::{Cleared, Diagnosis, NotChecked, diagnose};
 pub use finding::{Effect, Evidence, Finding, Reference, Severity, Verdict};
 pub use measure::{Advice, Measure, Server};
 pub use rule::Rule;
+/// The page on rules files.
+pub static RULES_FILE: postrun_schema::Doc = postrun_schema::Doc::from_source(include_str!("rules_file.rs"));
+
 pub use rule_set::{RuleSet, RulesFileError};
 pub use rules::{RULES, find_rule};
 pub use sweep::diagnose_sweep;

@@ -1,16 +1,27 @@
-//! A rules file: thresholds of the built-in rules, and rules of the user's own.
+//! A rules file: thresholds of the built-in rules, and rules of your own, for `--rules FILE`.
 //!
-//! ```toml
-//! [thresholds.frequent_preemption]
-//! per_request = 0.1
+//! # Thresholds
+//! A table `[thresholds.<rule>]` sets what `postrun explain <rule>` lists:
 //!
-//! [[rule]]
-//! id = "slow_and_full"
-//! title = "First tokens are late while the KV cache is full"
-//! when = "p99.ttft_ms > 2000 and kv_cache_usage.max > 0.9"
-//! severity = "critical"
-//! measures = ["more_kv_cache", "ask the platform team for another replica"]
-//! ```
+//! - `[thresholds.frequent_preemption]`
+//! - `per_request = 0.1`
+//!
+//! # Rules of your own
+//! Each `[[rule]]` has an `id`, a `title`, a condition `when`, a `severity` (info, warning, critical; warning unless said)
+//! and `measures`: ids of postrun's own, or words.
+//!
+//! - `[[rule]]`
+//! - `id = "slow_and_full"`
+//! - `title = "First tokens are late while the KV cache is full"`
+//! - `when = "p99.ttft_ms > 2000 and kv_cache_usage.max > 0.9"`
+//! - `severity = "critical"`
+//! - `measures = ["more_kv_cache", "ask the platform team for another replica"]`
+//!
+//! # Conditions
+//! Comparisons, `and`, `or`, `not`, `+ - * /` and parentheses over figures: `<stat>.<metric>` for a distribution (mean, std,
+//! min, max, p50, p90, p95, p99, count), a metric of the whole run by its id, and the keys of the JSON report such as
+//! `waiting.mean` or `preemption.total`. A figure that a run does not have leaves the rule unjudged. An unknown name is an
+//! error with file, line and column, and the nearest name.
 
 use crate::condition::{self, suggestion};
 use crate::finding::Severity;

@@ -31,6 +31,13 @@ pub(crate) fn verdict(d: &Diagnosis) -> Section {
     section
 }
 
+/// The knee of a sweep.
+pub(crate) fn sweep(f: &Finding) -> Section {
+    let mut section = Section::new("The sweep");
+    section.lines.extend(lines(f));
+    section
+}
+
 /// Nothing found is not nothing wrong.
 fn nothing(d: &Diagnosis) -> String {
     let (clear, not) = (d.cleared.len(), d.not_checked.len());

@@ -1,7 +1,8 @@
 //! The report as Markdown that code-hosting sites render.
 
+use crate::diagnosis_section;
 use crate::overview::overview;
-use crate::report::{Parts, Report};
+use crate::report::{Parts, Reports};
 use crate::section::{Grid, Section};
 use crate::sections;
 
@@ -9,10 +10,14 @@ use crate::sections;
 const WIDTH: usize = 100;
 
 /// The report of `runs`.
-pub fn to_markdown(runs: &[Report], parts: Parts) -> String {
+pub fn to_markdown(reports: &Reports, parts: Parts) -> String {
     let mut out = String::from("# postrun report\n");
+    let runs = &reports.runs;
     if runs.len() > 1 && parts == Parts::All {
         render(&overview(runs), 2, &mut out);
+    }
+    if let Some(finding) = &reports.sweep {
+        render(&diagnosis_section::sweep(finding), 2, &mut out);
     }
     for run in runs {
         for (i, section) in sections::of_run(run, parts, WIDTH).iter().enumerate() {

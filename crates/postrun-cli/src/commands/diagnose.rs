@@ -31,5 +31,5 @@ pub fn run(args: DiagnoseArgs) -> Result<bool, CliError> {
         Some(FailOn::Critical) => Severity::Critical,
     };
     let met = |r: &Report| r.diagnosis.findings.iter().any(|f| f.severity >= least);
-    Ok(reports.iter().any(met))
+    Ok(reports.runs.iter().any(met))
 }
