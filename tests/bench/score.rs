@@ -91,8 +91,10 @@ fn recall(judged: &[&Judged]) {
         let found = with.iter().filter(|j| j.found(rule.id)).count();
         let all = judged.iter().filter(|j| j.found(rule.id)).count();
         let supported = |j: &Judged| j.causes.iter().any(|c| c == rule.id) || j.also.contains(rule.id);
-        let stray = judged.iter().filter(|j| j.found(rule.id) && !supported(j)).count();
-        println!("  {:38} {found:>5} of {:>3} {all:>7} {stray:>12}", rule.id, with.len());
+        let stray: Vec<&str> =
+            judged.iter().filter(|j| j.found(rule.id) && !supported(j)).map(|j| j.name.as_str()).collect();
+        let names = stray.join(", ");
+        println!("  {:38} {found:>5} of {:>3} {all:>7} {:>12}  {names}", rule.id, with.len(), stray.len());
     }
     println!();
 }

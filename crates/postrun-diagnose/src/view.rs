@@ -94,6 +94,20 @@ impl RunView<'_> {
         Some((e2e - ttft).max(0.0) * self.count("e2e_ms") as f64 / 1e3)
     }
 
+    /// Weight of a finding by the share of all requests' time that it explains, 0 to 1: the same measure for every rule, so
+    /// that what costs users most goes first.
+    pub fn weight(&self, share_of_time: f64) -> f64 {
+        0.25 + 0.6 * share_of_time.clamp(0.0, 1.0)
+    }
+
+    /// What part of the time from send to last token `ms` is, on average over all requests.
+    pub fn share_of_time(&self, ms: f64) -> f64 {
+        match self.stat("e2e_ms", "mean") {
+            Some(e2e) if e2e > 0.0 => (ms / e2e).clamp(0.0, 1.0),
+            _ => 0.0,
+        }
+    }
+
     /// Seconds from send to last token, over all requests.
     pub fn e2e_s(&self) -> Option<f64> {
         Some(self.stat("e2e_ms", "mean")? * self.count("e2e_ms") as f64 / 1e3)

@@ -103,7 +103,7 @@ fn check(v: &RunView<'_>) -> Verdict {
         .and_if(worst(v))
         .sure(if bunched || all_s >= single_s { 0.8 } else { 0.65 })
         .with_effect(Effect { metric: "itl_ms", amount, unit: "ms", share: Some(share.min(1.0)), text })
-        .weighing(if bunched { 0.4 } else { 0.2 + 0.6 * share.min(1.0) })
+        .weighing(v.weight(if bunched { 0.2 } else { (all_s + single_s) / v.e2e_s().unwrap_or(decode_s).max(1e-9) }))
         .try_also(v.advise_all([second, Measure::WatchQueue, Measure::BucketByLength, Measure::CapOutputs]))
         .into()
 }

@@ -88,6 +88,7 @@ fn check(v: &RunView<'_>) -> Verdict {
         .sure(if recorded { 0.95 } else { 0.5 + 0.4 * d.rho_fitted })
         .scoped(format!("prompts of {long:.0} tokens and more"))
         .with_effect(Effect { metric: "ttft_ms", amount: added, unit: "ms", share: Some(d.prompt_share), text })
+        .weighing(v.weight(v.share_of_time(d.prompt_share * v.stat("ttft_ms", "mean").unwrap_or(0.0))))
         .rules_out_if(d.queue_share < 0.2, &format!("queueing: {} of TTFT", percent_text(d.queue_share)))
         .try_also(v.advise_all([
             Measure::PrefixCaching,

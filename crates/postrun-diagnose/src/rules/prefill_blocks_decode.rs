@@ -76,7 +76,7 @@ fn check(v: &RunView<'_>) -> Verdict {
         .and_if(v.evidence("tpot_ms", "p50"))
         .sure(0.85)
         .with_effect(Effect { metric: "tpot_ms", amount: seconds, unit: "s", share: Some(share), text })
-        .weighing(0.35 + 0.6 * share)
+        .weighing(v.weight(seconds / v.e2e_s().unwrap_or(decode_s).max(1e-9)))
         .try_also(v.advise_all([second, Measure::PrefixCaching, Measure::TrimPrompts, Measure::SplitOnlineOffline]))
         .into()
 }

@@ -74,7 +74,7 @@ fn check(v: &RunView<'_>) -> Verdict {
             0.65
         })
         .with_effect(Effect { metric: "ttft_ms", amount: q.mean_ms, unit: "ms", share: Some(q.share), text })
-        .weighing(0.65 * q.share);
+        .weighing(v.weight(v.share_of_time(q.mean_ms)));
     let full = v.run.facts.server.kv_cache_usage.as_ref().and_then(|kv| kv.max).is_some_and(|max| max >= 0.9);
     // A fuller batch helps only where the KV cache has room for it.
     let finding = if full { finding } else { finding.try_also([v.advise(Measure::RaiseConcurrency)]) };

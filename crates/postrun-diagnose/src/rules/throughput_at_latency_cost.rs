@@ -91,7 +91,7 @@ fn check(v: &RunView<'_>) -> Verdict {
         .and(tokens.against(c.quiet_tokens_per_s, "quiet windows"))
         .sure(if c.quiet_windows >= 3 { 0.85 } else { 0.7 })
         .with_effect(Effect { metric: "tpot_ms", amount, unit: "ms", share: share.map(|s| s * lost), text })
-        .weighing(0.75 * lost)
+        .weighing(v.weight(share.unwrap_or(1.0) * lost))
         .try_also(v.advise_all([
             Measure::SplitOnlineOffline,
             Measure::BoundQueue,
