@@ -1,6 +1,6 @@
 //! Did latencies change for good at some moment? Pettitt's test on the requests in order of sending.
 
-use super::rank::median;
+use super::rank::{median, ranks};
 use crate::requests::Requests;
 use serde::Serialize;
 
@@ -65,18 +65,8 @@ pub(crate) fn of(r: &Requests, metric: &'static str) -> Option<ChangePoint> {
 /// The largest rank statistic over all splits, and the split. In n log n: U(t) = 2 Σ ranks(first t) − t (n + 1).
 fn pettitt(rows: &[(i64, f64)]) -> (f64, usize) {
     let n = rows.len();
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|a, b| rows[*a].1.total_cmp(&rows[*b].1));
-    let mut ranks = vec![0.0; n];
-    let mut from = 0;
-    while from < n {
-        let mut to = from;
-        while to < n && rows[order[to]].1 == rows[order[from]].1 {
-            to += 1;
-        }
-        order[from..to].iter().for_each(|i| ranks[*i] = (from + 1 + to) as f64 / 2.0);
-        from = to;
-    }
+    let values: Vec<f64> = rows.iter().map(|(_, value)| *value).collect();
+    let ranks = ranks(&values);
     let (mut best, mut split, mut sum) = (0.0f64, n / 2, 0.0);
     for (t, rank) in ranks.iter().enumerate().take(n - 1) {
         sum += rank;
