@@ -3,7 +3,7 @@
 use crate::json_server::{self, ServerKeys};
 use crate::report;
 use postrun_analysis::{
-    BucketResult, METRICS, MetricSummary, RunAnalysis, RunValue, ServerWindow, SteadyState, Summary,
+    BucketResult, Evidence, METRICS, MetricSummary, RunAnalysis, RunValue, ServerWindow, SteadyState, Summary,
 };
 use postrun_diagnose::{Diagnosis, Finding};
 use postrun_schema::{IssueCode, Severity, Unit};
@@ -75,6 +75,7 @@ struct Run<'a> {
     server_side: ServerKeys<'a>,
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
+    evidence: &'a Evidence,
     reported: &'a [postrun_analysis::ReportedFigure],
     unavailable: &'a [postrun_analysis::Unavailable],
     data_quality: Vec<Quality<'a>>,
@@ -273,6 +274,7 @@ fn run(report: &report::Report) -> Run<'_> {
         timeline: a.timeline.as_ref().map(timeline),
         server_side: json_server::keys(a),
         diagnosis: &report.diagnosis,
+        evidence: &a.evidence,
         reported: &a.reported,
         unavailable: &a.unavailable,
         data_quality: m.issues.iter().map(quality).collect(),

@@ -27,9 +27,10 @@ use crate::requests::Requests;
 use crate::server::ServerFacts;
 use crate::timeline::Timeline;
 use postrun_schema::Manifest;
+use serde::Serialize;
 
 /// Everything of one run; `None` where the recording cannot tell.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Evidence {
     /// What TTFT depends on.
     pub ttft: Option<TtftDrivers>,
