@@ -7,6 +7,7 @@ mod aiperf_summary;
 #[cfg(test)]
 mod damage_test;
 mod gpu_dmon;
+mod guidellm;
 mod llama_cpp_log;
 mod nvidia_smi_csv;
 mod otlp_spans;
@@ -32,6 +33,7 @@ pub static INGESTORS: &[&Ingestor] = &[
     &sglang_bench::SGLANG_BENCH,
     &aiperf_records::AIPERF_RECORDS,
     &aiperf_summary::AIPERF_SUMMARY,
+    &guidellm::GUIDELLM,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
     &prometheus_text::PROMETHEUS_TEXT,
