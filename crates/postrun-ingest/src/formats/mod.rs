@@ -8,6 +8,8 @@ mod aiperf_summary;
 mod damage_test;
 mod gpu_dmon;
 mod guidellm;
+mod inference_perf;
+mod inference_perf_summary;
 mod llama_cpp_log;
 mod nvidia_smi_csv;
 mod otlp_spans;
@@ -34,6 +36,8 @@ pub static INGESTORS: &[&Ingestor] = &[
     &aiperf_records::AIPERF_RECORDS,
     &aiperf_summary::AIPERF_SUMMARY,
     &guidellm::GUIDELLM,
+    &inference_perf::INFERENCE_PERF,
+    &inference_perf_summary::INFERENCE_PERF_SUMMARY,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
     &prometheus_text::PROMETHEUS_TEXT,
