@@ -95,6 +95,54 @@ pub static CONVENTIONS: &[Convention] = &[
         // Templates and re-tokenising shift a length by some tokens; they do not halve or double it.
         |d| (0.5..2.0).contains(&(d.computed / d.reported)),
     ),
+    computable(
+        "client_tokenizer_outputs",
+        "the client counts output tokens with its own tokenizer, the stored lengths are the server's",
+        |d| (0.5..2.0).contains(&(d.computed / d.reported)),
+    ),
+    computable("cancelled_are_failed", "the client counts cancelled requests as failed", |d| d.reported >= d.computed),
+    computable(
+        "last_response",
+        "the client's duration runs to the last response of any request, postrun's value to the last token of an ok one",
+        |d| d.reported_is_longer(),
+    ),
+    computable(
+        "all_requests_coarse_times",
+        "the client averages over failed requests too, and takes these times from floats that keep 256 ns",
+        |d| {
+            (d.has_issue)(IssueCode::FailedRequests)
+                || (d.computed - d.reported).abs() <= 1e-3 * d.reported.abs().max(1.0)
+        },
+    ),
+    computable("nearest_rank", "the client's percentiles are values that occur, not interpolated", |d| {
+        d.stat.starts_with('p')
+    }),
+    computable(
+        "to_stream_end_nearest_rank",
+        "the client's clock runs to the end of the response, and its percentiles are values that occur",
+        |d| d.stat.starts_with('p') || d.reported_is_longer(),
+    ),
+    computable(
+        "weighted_by_tokens",
+        "the client counts the mean of a request once for every token it covers, and its percentiles are values that occur",
+        |d| d.stat != "min" && d.stat != "max",
+    ),
+    computable(
+        "per_token_after_first",
+        "the client counts every token but one, also where the first chunk carried several",
+        |d| d.stat == "std" || d.computed >= d.reported * (1.0 - 1e-6),
+    ),
+    computable(
+        "tokens_share_chunk_time",
+        "the client gives all tokens of a chunk the time of the chunk, so that all but one of its gaps are 0",
+        |d| (d.has_issue)(IssueCode::MultiTokenChunks) || d.computed >= d.reported,
+    ),
+    elsewhere(
+        "failures_as_infinite",
+        "failed requests are in it, as infinitely slow or from when they were meant to be sent",
+    ),
+    elsewhere("stages_not_marked", "the records do not say which stage of the load a request belongs to"),
+    elsewhere("schedule_not_stored", "the file does not say when a request was meant to be sent"),
     elsewhere("thresholds_not_stored", "the file does not store the objectives it was counted with"),
     elsewhere("not_from_requests", "counted by the server or by side probes, not from these requests"),
     elsewhere("speech_only", "real-time factor of speech recognition, 0 for everything else"),

@@ -330,7 +330,7 @@ fn unavailable(run: &RunAnalysis, dataset: &Dataset, read: (&Requests, &Tracks))
 /// A figure of ours by metric and statistic, in the unit of its id.
 fn lookup(run: &RunAnalysis, span_s: Option<f64>, metric: &str, stat: &str) -> Option<f64> {
     if stat != "value" {
-        let scale = if metric.ends_with("_ms") { 1e-6 } else { 1.0 };
+        let scale = if metric.ends_with("_ms") && stat != "count" { 1e-6 } else { 1.0 };
         return run.metric(metric).and_then(|s| s.stat(stat)).map(|v| v * scale);
     }
     match metric {

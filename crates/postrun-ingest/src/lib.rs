@@ -4,6 +4,7 @@
 //! computes a metric. Oddities of a format end in its file under `formats/`; the rest of the house never hears of them.
 
 mod bench;
+mod client;
 mod detect;
 mod error;
 mod formats;

@@ -1,5 +1,6 @@
 //! One ingest: from what the user named to published datasets.
 
+use crate::client::layer;
 use crate::detect::recognise;
 use crate::error::IngestError;
 use crate::ingestor::{Ingestor, Reads, Sniff};
@@ -91,7 +92,9 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
     if collected.is_empty() && recordings.is_empty() {
         return Err(nothing_found(inputs, &left_alone));
     }
-    let mut settled = settle(collected, &files);
+    let layered = layer::settle(collected, &files)?;
+    left_alone.extend(layered.left_alone);
+    let mut settled = settle(layered.kept, &files);
     settled.duplicates.dedup();
     for name in settled.duplicates {
         left_alone.push(LeftAlone { name, why: "holds runs already read from another file".to_string() });

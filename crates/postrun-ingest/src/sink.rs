@@ -1,5 +1,6 @@
 //! Where ingestors put finished runs: labels, duplicates and sources are settled here, the same for every format.
 
+use crate::client::layer::Part;
 use crate::error::IngestError;
 use crate::input::source::Source;
 use crate::json::records::Walked;
@@ -22,6 +23,8 @@ pub(crate) struct Collected {
     pub group: PathBuf,
     /// Equal fingerprints are the same run read twice.
     pub fingerprint: Option<Fingerprint>,
+    /// Set where other files of its folder may tell the same run coarser or finer.
+    pub part: Option<Part>,
 }
 
 /// What tells whether two readings are of the same run.
@@ -51,6 +54,7 @@ pub(crate) struct FinishedRun {
     pub label: Option<String>,
     pub shape: String,
     pub fingerprint: Option<Fingerprint>,
+    pub part: Option<Part>,
 }
 
 /// Collects the runs of one file.
@@ -81,6 +85,7 @@ impl RunSink<'_> {
             file: self.file,
             group: self.group.clone(),
             fingerprint: finished.fingerprint,
+            part: finished.part,
         });
         Ok(())
     }

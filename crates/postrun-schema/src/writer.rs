@@ -180,3 +180,16 @@ pub struct PendingRun {
     pub manifest: Manifest,
     pub(crate) dir: PathBuf,
 }
+
+impl PendingRun {
+    /// Replaces the table of what the tool itself reported: a summary can lie in another file than its requests.
+    pub fn set_reported(&mut self, rows: &[ReportedRow]) -> Result<(), SchemaError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut writer = TableWriter::create(&self.dir, Table::Reported)?;
+        writer.write(&reported_batch(rows)?)?;
+        self.manifest.tables.insert(Table::Reported.name().to_string(), writer.finish()?);
+        Ok(())
+    }
+}

@@ -1,10 +1,15 @@
 //! The registry of ingestors: one file each, one line here.
 
 mod aiperf_gpu_telemetry;
+mod aiperf_records;
 mod aiperf_server_metrics;
+mod aiperf_summary;
 #[cfg(test)]
 mod damage_test;
 mod gpu_dmon;
+mod guidellm;
+mod inference_perf;
+mod inference_perf_summary;
 mod llama_cpp_log;
 mod nvidia_smi_csv;
 mod otlp_spans;
@@ -28,6 +33,11 @@ use crate::ingestor::Ingestor;
 pub static INGESTORS: &[&Ingestor] = &[
     &vllm_bench::VLLM_BENCH,
     &sglang_bench::SGLANG_BENCH,
+    &aiperf_records::AIPERF_RECORDS,
+    &aiperf_summary::AIPERF_SUMMARY,
+    &guidellm::GUIDELLM,
+    &inference_perf::INFERENCE_PERF,
+    &inference_perf_summary::INFERENCE_PERF_SUMMARY,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
     &prometheus_text::PROMETHEUS_TEXT,

@@ -6,8 +6,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// File names that say nothing: the folder's name is the run's.
-const GENERIC_STEMS: &[&str] =
-    &["result", "results", "output", "benchmark", "bench", "server", "metrics", "spans", "metrics_timeline", "log"];
+const GENERIC_STEMS: &[&str] = &[
+    "result",
+    "results",
+    "output",
+    "benchmark",
+    "benchmarks",
+    "bench",
+    "server",
+    "metrics",
+    "spans",
+    "metrics_timeline",
+    "log",
+    "profile_export",
+    "profile_export_aiperf",
+    "profile_export_genai_perf",
+    "per_request_lifecycle_metrics",
+    "summary_lifecycle_metrics",
+];
 /// Folder names that say nothing either.
 const GENERIC_FOLDERS: &[&str] =
     &["", ".", "..", "/", "input", "output", "out", "artifacts", "result", "results", "reports"];
