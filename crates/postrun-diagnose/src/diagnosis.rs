@@ -63,7 +63,7 @@ pub fn diagnose(run: &RunAnalysis, set: &RuleSet) -> Diagnosis {
 }
 
 /// Links symptoms to the causes that were found too, and puts causes first: by severity, then by how much they explain.
-fn rank(findings: &mut Vec<Finding>) {
+pub(crate) fn rank(findings: &mut Vec<Finding>) {
     let found: BTreeSet<String> = findings.iter().filter(|f| !f.explains_nothing).map(|f| f.rule.clone()).collect();
     for finding in findings.iter_mut() {
         let causes = RULES.iter().find(|r| r.id == finding.rule).map_or(&[][..], |r| r.explained_by);

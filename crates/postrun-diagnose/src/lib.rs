@@ -12,6 +12,8 @@ mod rule_set;
 mod rules;
 mod rules_file;
 mod sweep;
+#[cfg(test)]
+mod tests;
 mod thresholds;
 mod user_rule;
 mod view;

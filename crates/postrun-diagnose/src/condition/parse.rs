@@ -5,7 +5,9 @@ use super::figure::{Bucket, Figure};
 use super::token::{Kind, Token, tokens};
 
 /// Deeper nesting is a mistake, or an attack on the stack.
-const DEEPEST: usize = 100;
+const DEEPEST: usize = 32;
+/// Longer conditions are several rules.
+const LONGEST: usize = 400;
 
 /// True, false or unknown.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +67,9 @@ impl Number {
 /// Parses a whole condition.
 pub(crate) fn parse(text: &str) -> Result<Condition, ConditionError> {
     let tokens = tokens(text)?;
+    if let Some(beyond) = tokens.get(LONGEST) {
+        return Err(error(beyond.at, format!("a condition of more than {LONGEST} words: make it several rules")));
+    }
     let mut parser = Parser { tokens: &tokens, next: 0, depth: 0 };
     let at = parser.peek().at;
     let node = parser.or()?;

@@ -43,7 +43,12 @@ pub(super) static HEAVY_TAIL: Rule = Rule {
             unit: "P99 over P50",
             why: "TTFT varies by prompt and step",
         },
-        Threshold { key: "tpot_p99_over_p50", default: 4.0, unit: "P99 over P50", why: "as for e2e" },
+        Threshold {
+            key: "tpot_p99_over_p50",
+            default: 4.0,
+            unit: "P99 over P50",
+            why: "as for e2e, which is mostly decode",
+        },
         Threshold { key: "tpot_difference_ms", default: 100.0, unit: "ms", why: "as long as a slow token" },
     ],
     explained_by: &[
