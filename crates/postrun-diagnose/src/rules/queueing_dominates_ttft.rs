@@ -7,7 +7,8 @@
 //! More requests than the batch or the KV cache can take; a burst; a saturated server; preempted requests that come back first.
 //!
 //! # How it is decided
-//! By the server's own queue times where it recorded them, request by request or as sums in its metrics. Else TTFT is fitted on prompt length over the requests that were
+//! By the server's own queue times where it recorded them, request by request or as sums in its metrics;
+//! else by its samples of waiting requests, by Little's law. Else TTFT is fitted on prompt length over the requests that were
 //! sent while little else was in flight; what exceeds the fit counts as queueing, if TTFT rises with the load at the send. The
 //! second way is less sure.
 //!
@@ -91,6 +92,9 @@ fn check(v: &RunView<'_>) -> Verdict {
 /// An estimate this near the threshold says nothing.
 const NOT_SURE: f64 = 0.15;
 
+/// With fewer waiting on average, samples a second apart say too little.
+const LITTLE: f64 = 0.5;
+
 /// How much queueing there was, and how that is known.
 struct Queue {
     share: f64,
@@ -121,6 +125,15 @@ impl Queue {
                 follows_load: true,
                 by_request: false,
             });
+        }
+        if let (Some(waiting), Some(duration_s), Some(all)) = (server.waiting, v.run.facts.duration_s, ttft) {
+            // Little's law: so many waited on average, so many came a second, so long each waited.
+            let mean_ms = waiting.mean * duration_s / (v.run.requests.total as f64).max(1.0) * 1e3;
+            let share = (mean_ms / all.max(1e-9)).min(1.0);
+            if waiting.mean >= LITTLE {
+                let p95_ms = v.stat("ttft_ms", "p95")? * share;
+                return Some(Queue { share, mean_ms, p95_ms, recorded: false, follows_load: true, by_request: false });
+            }
         }
         let d = v.run.evidence.ttft.as_ref()?;
         // Without send times nothing tells a queue from anything else that makes a request late.
