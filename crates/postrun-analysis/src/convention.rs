@@ -100,6 +100,11 @@ pub static CONVENTIONS: &[Convention] = &[
         "the client counts output tokens with its own tokenizer, the stored lengths are the server's",
         |d| (0.5..2.0).contains(&(d.computed / d.reported)),
     ),
+    computable(
+        "all_exported_requests",
+        "the client counts every request of its file, also those without a response, over last response − first send",
+        |d| (d.has_issue)(IssueCode::FailedRequests) || d.reported_is_longer(),
+    ),
     computable("cancelled_are_failed", "the client counts cancelled requests as failed", |d| d.reported >= d.computed),
     computable(
         "last_response",
