@@ -105,6 +105,9 @@ pub static CONVENTIONS: &[Convention] = &[
         "the client counts every request of its file, also those without a response, over last response − first send",
         |d| (d.has_issue)(IssueCode::FailedRequests) || d.reported_is_longer(),
     ),
+    computable("printed_to_3_decimals", "the client stores three decimals", |d| {
+        (d.computed - d.reported).abs() <= 0.000_5 + 1e-9 * d.reported.abs()
+    }),
     computable("cancelled_are_failed", "the client counts cancelled requests as failed", |d| d.reported >= d.computed),
     computable(
         "last_response",

@@ -12,6 +12,7 @@ mod guidellm;
 mod inference_perf;
 mod inference_perf_summary;
 mod llama_cpp_log;
+mod lmdeploy;
 mod nvidia_smi_csv;
 mod otlp_spans;
 mod perf_analyzer;
@@ -42,6 +43,7 @@ pub static INGESTORS: &[&Ingestor] = &[
     &inference_perf_summary::INFERENCE_PERF_SUMMARY,
     &perf_analyzer::PERF_ANALYZER,
     &genai_perf_summary::GENAI_PERF_SUMMARY,
+    &lmdeploy::LMDEPLOY,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
     &prometheus_text::PROMETHEUS_TEXT,

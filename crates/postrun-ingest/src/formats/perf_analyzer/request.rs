@@ -202,9 +202,9 @@ impl Said {
             }
             let part = choice.get("delta").or(choice.get("message")).unwrap_or(choice);
             let texts = ["content", "text", "reasoning_content", "reasoning"];
-            let filled = |key: &&str| part.get(*key).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+            let filled = |key: &str| part.get(key).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
             let calls = part.get("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
-            content |= calls || texts.iter().any(|key| filled(&key));
+            content |= calls || texts.iter().any(|key| filled(key));
         }
         content
     }
