@@ -100,6 +100,14 @@ pub static CONVENTIONS: &[Convention] = &[
         "the client counts output tokens with its own tokenizer, the stored lengths are the server's",
         |d| (0.5..2.0).contains(&(d.computed / d.reported)),
     ),
+    computable(
+        "all_exported_requests",
+        "the client counts every request of its file, also those without a response, over last response − first send",
+        |d| (d.has_issue)(IssueCode::FailedRequests) || d.reported_is_longer(),
+    ),
+    computable("printed_to_3_decimals", "the client stores three decimals", |d| {
+        (d.computed - d.reported).abs() <= 0.000_5 + 1e-9 * d.reported.abs()
+    }),
     computable("cancelled_are_failed", "the client counts cancelled requests as failed", |d| d.reported >= d.computed),
     computable(
         "last_response",

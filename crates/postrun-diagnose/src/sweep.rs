@@ -16,6 +16,9 @@ struct Step<'a> {
     e2e_ms: Option<f64>,
 }
 
+/// The load of a run, where it has one of the kind.
+type LoadOf<'a> = &'a dyn Fn(&RunAnalysis) -> Option<f64>;
+
 /// A finding about runs of rising load: the first step from which on throughput gains less than a tenth while P95 of TTFT
 /// or e2e grows by half. `None` where there is no such step, or where the runs are no sweep: fewer than two different loads,
 /// or some by rate and some by concurrency.
@@ -54,7 +57,7 @@ fn sweep(runs: &[RunAnalysis]) -> Option<(&'static str, &'static str, Vec<Step<'
         loads.dedup();
         loads.len() >= 2
     };
-    let (name, unit, load): (_, _, &dyn Fn(&RunAnalysis) -> Option<f64>) = if rates && differ(&of_rate) {
+    let (name, unit, load): (_, _, LoadOf<'_>) = if rates && differ(&of_rate) {
         ("request rate", "req/s", &of_rate)
     } else if limits && differ(&of_limit) {
         ("concurrency", "requests", &of_limit)

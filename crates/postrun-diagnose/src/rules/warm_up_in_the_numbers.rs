@@ -64,7 +64,8 @@ fn check(v: &RunView<'_>) -> Verdict {
         && w.first_ttft_ms >= v.limit("ttft_ratio") * w.rest_ttft_ms
         && beyond >= v.limit("ttft_ms")
         && w.slow_in_a_row >= 1;
-    if w.slow_in_a_row < v.limit("in_a_row") as u64 && !slow_start || !(slow_tokens || slow_start) {
+    let in_a_row = slow_tokens && w.slow_in_a_row >= v.limit("in_a_row") as u64;
+    if !slow_start && !in_a_row {
         return Verdict::Clear([Some(ttft), tpot].into_iter().flatten().collect());
     }
     let ratio = pace.map_or(w.first_ttft_ms / w.rest_ttft_ms.max(1e-6), |(_, _, ratio)| ratio);

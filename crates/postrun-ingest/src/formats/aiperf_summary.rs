@@ -74,16 +74,17 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
     sink.close(source, text, AIPERF_SUMMARY.id, walked)
 }
 
+/// The members of a summary.
 #[derive(Default)]
-struct Summary {
-    figures: Vec<ReportedRow>,
-    config: Tree,
+pub(super) struct Summary {
+    pub(super) figures: Vec<ReportedRow>,
+    pub(super) config: Tree,
     /// Members with a plain value: versions, times, flags.
     plain: Vec<(String, Tree)>,
 }
 
 impl Summary {
-    fn read<R: Read>(reader: &mut JsonReader<R>) -> Result<Summary, RecordError> {
+    pub(super) fn read<R: Read>(reader: &mut JsonReader<R>) -> Result<Summary, RecordError> {
         let mut summary = Summary::default();
         reader.object(|reader, key| {
             if PASSED_OVER.contains(&key) {

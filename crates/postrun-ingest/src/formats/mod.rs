@@ -6,13 +6,16 @@ mod aiperf_server_metrics;
 mod aiperf_summary;
 #[cfg(test)]
 mod damage_test;
+mod genai_perf_summary;
 mod gpu_dmon;
 mod guidellm;
 mod inference_perf;
 mod inference_perf_summary;
 mod llama_cpp_log;
+mod lmdeploy;
 mod nvidia_smi_csv;
 mod otlp_spans;
+mod perf_analyzer;
 mod prometheus_query_range;
 mod prometheus_text;
 #[cfg(test)]
@@ -38,6 +41,9 @@ pub static INGESTORS: &[&Ingestor] = &[
     &guidellm::GUIDELLM,
     &inference_perf::INFERENCE_PERF,
     &inference_perf_summary::INFERENCE_PERF_SUMMARY,
+    &perf_analyzer::PERF_ANALYZER,
+    &genai_perf_summary::GENAI_PERF_SUMMARY,
+    &lmdeploy::LMDEPLOY,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
     &prometheus_text::PROMETHEUS_TEXT,

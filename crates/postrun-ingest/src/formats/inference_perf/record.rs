@@ -1,5 +1,6 @@
 //! One request of the report.
 
+use crate::client::body::{after_key, leading_number, quoted};
 use crate::client::run_rows::ChunkTimes;
 use crate::client::value::{self, Judge, TEXT_BYTES};
 use crate::json::{JsonReader, Result, Seconds, Tree};
@@ -158,30 +159,4 @@ fn times<R: Read>(reader: &mut JsonReader<R>) -> Result<Option<Vec<Seconds>>> {
         Ok(())
     })?;
     Ok(is_array.then_some(out))
-}
-
-/// What follows `"key":` in a JSON text, where the key is no part of another text (its quotes would be escaped there).
-fn after_key<'a>(json: &'a str, key: &str) -> Option<&'a str> {
-    let quoted = format!("\"{key}\"");
-    let mut from = 0;
-    while let Some(found) = json.get(from..)?.find(&quoted) {
-        let at = from + found;
-        let escaped = json.as_bytes().get(at.wrapping_sub(1)) == Some(&b'\\');
-        let rest = json.get(at + quoted.len()..)?.trim_start();
-        if let (false, Some(value)) = (escaped, rest.strip_prefix(':')) {
-            return Some(value.trim_start());
-        }
-        from = at + quoted.len();
-    }
-    None
-}
-
-fn quoted(text: &str) -> Option<&str> {
-    let inner = text.strip_prefix('"')?;
-    inner.get(..inner.find('"')?).filter(|t| !t.is_empty() && t.len() <= 200)
-}
-
-fn leading_number(text: &str) -> Option<u32> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    text.get(..end)?.parse().ok()
 }
