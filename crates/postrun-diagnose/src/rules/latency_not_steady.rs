@@ -103,19 +103,19 @@ fn check(v: &RunView<'_>) -> Verdict {
     };
     let (grew, by) = (change.after_ms > change.before_ms, ratio(change));
     let label = change.metric.trim_end_matches("_ms").to_uppercase();
+    let cause = load_change(change);
     let summary = format!(
         "{label} {} from {} to {} at {:.0} s and stayed there{}",
         if grew { "rose" } else { "fell" },
         time_text(change.before_ms),
         time_text(change.after_ms),
         change.at_s,
-        load_change(change).map_or(String::new(), |e| format!(": the load changed then ({})", e.metric))
+        cause.as_ref().map_or(String::new(), load_text)
     );
     let amount = change.after_ms - change.before_ms;
     let text = format!("the run is two: {} between its parts", times_text(by));
     let moment = Evidence::new("change_point", "at", change.at_s, "s").of(change.requests_before);
     let chance = Evidence::new("change_point", "p value", change.p_value, "").against(v.limit("p_value"), "threshold");
-    let cause = load_change(change);
     let others = changes.iter().filter(counts).filter(|c| c.metric != change.metric).map(evidence).next();
     Finding::new(Severity::Warning, summary, evidence(change), v.advise(Measure::FindChange))
         .and(moment)
@@ -150,4 +150,12 @@ fn load_change(c: &ChangePoint) -> Option<Evidence> {
     let (before, after) = c.prompt_tokens_before.zip(c.prompt_tokens_after)?;
     let tokens = Evidence::new("prompt_tokens", "p50 after the change", after, "tokens").against(before, "before it");
     same(before, after).then_some(tokens)
+}
+
+/// `: from then on requests came 1.6× as often`.
+fn load_text(e: &Evidence) -> String {
+    let before = e.compared_with.as_ref().map_or(f64::NAN, |r| r.value);
+    let how = if e.metric == "sent_per_s" { "requests came" } else { "prompts were" };
+    let what = if e.metric == "sent_per_s" { "often" } else { "long" };
+    format!(": from then on {how} {} as {what}", times_text(e.value / before.max(1e-9)))
 }
