@@ -108,6 +108,11 @@ pub static CONVENTIONS: &[Convention] = &[
     computable("printed_to_3_decimals", "the client stores three decimals", |d| {
         (d.computed - d.reported).abs() <= 0.000_5 + 1e-9 * d.reported.abs()
     }),
+    computable(
+        "mean_of_rate_curve",
+        "the client averages a curve of rates between its own first and last point, which need not be the whole duration",
+        |d| (0.8..1.25).contains(&(d.computed / d.reported)),
+    ),
     computable("cancelled_are_failed", "the client counts cancelled requests as failed", |d| d.reported >= d.computed),
     computable(
         "last_response",

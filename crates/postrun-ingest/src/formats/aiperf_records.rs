@@ -65,8 +65,8 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> std::result::Result<()
     let mut counted_by = CountedBy::default();
     let walked = records::walk(&file, &head, &mut reader, |reader| {
         let (line, byte) = (reader.line(), reader.offset());
-        let place = move || format!("line {line}, byte {byte}");
-        let record = Record::read(reader, &place)?;
+        let place = || format!("{file}: line {line}, byte {byte}");
+        let record = Record::read(reader)?;
         if record.metadata == Tree::Null {
             return Err(RecordError::NotARun("no metadata".to_string()));
         }
@@ -135,10 +135,7 @@ struct Gaps {
 }
 
 impl Record {
-    fn read<R: Read>(
-        reader: &mut JsonReader<R>,
-        place: &dyn Fn() -> String,
-    ) -> std::result::Result<Record, RecordError> {
+    fn read<R: Read>(reader: &mut JsonReader<R>) -> std::result::Result<Record, RecordError> {
         let mut record = Record::default();
         let mut listed = true;
         reader.object(|reader, key| match key {
@@ -161,7 +158,7 @@ impl Record {
             _ => reader.skip_value(),
         })?;
         if !listed {
-            return Err(RecordError::NotARun(format!("{}: its metrics are no object", place())));
+            return Err(RecordError::NotARun("its metrics are no object".to_string()));
         }
         Ok(record)
     }

@@ -76,7 +76,11 @@ fn odd_values_are_counted_and_left_out() {
     ] {
         let runs = read(&AIPERF_RECORDS, "odd.jsonl", line(old, new).as_bytes()).unwrap();
         assert!(runs[0].issue(code) > 0, "{old} {new}: {:?}", runs[0].manifest.issues);
-        assert!(runs[0].manifest.issues.iter().all(|i| i.at.contains("line 1")), "{:?}", runs[0].manifest.issues);
+        assert!(
+            runs[0].manifest.issues.iter().all(|i| i.at.contains("odd.jsonl: line 1")),
+            "{:?}",
+            runs[0].manifest.issues
+        );
         assert_eq!(runs[0].requests("status"), ["ok"]);
     }
     let twice = line("x", "x").repeat(2);

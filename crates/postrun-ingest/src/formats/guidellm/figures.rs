@@ -36,9 +36,9 @@ fn latency(metric: &str) -> Option<(Named, f64)> {
 fn rate(metric: &str) -> Option<Named> {
     Some(match metric {
         "requests_per_second" => named("requests_per_s", "req/s", "same"),
-        "output_tokens_per_second" => named("output_tokens_per_s", "tok/s", "same"),
-        "prompt_tokens_per_second" => named("prompt_tokens_per_s", "tok/s", "same"),
-        "tokens_per_second" => named("total_tokens_per_s", "tok/s", "same"),
+        "output_tokens_per_second" => named("output_tokens_per_s", "tok/s", "mean_of_rate_curve"),
+        "prompt_tokens_per_second" => named("prompt_tokens_per_s", "tok/s", "mean_of_rate_curve"),
+        "tokens_per_second" => named("total_tokens_per_s", "tok/s", "mean_of_rate_curve"),
         "request_concurrency" => named("mean_concurrency", "requests", "to_stream_end"),
         _ => return None,
     })
