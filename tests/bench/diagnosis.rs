@@ -132,13 +132,14 @@ fn simulated(labelled: &LabelledScenario, base: &Path, args: &Args) -> Outcome<J
         println!("{}: {}", labelled.name, labels::figures(&run));
         show(&labelled.name, &diagnosis);
     }
+    let shown = fs::read_to_string(&also)?;
     if args.keep.is_none() {
         fs::remove_dir_all(&folder).ok();
     }
     Ok(Judged {
         name: labelled.name.clone(),
         causes: labelled.causes.iter().map(|c| c.id().to_string()).collect(),
-        also: fs::read_to_string(&also).unwrap_or_default().split(' ').map(String::from).collect(),
+        also: shown.split(' ').map(String::from).collect(),
         split: Some(labelled.split),
         diagnosis,
     })
