@@ -25,6 +25,9 @@ pub struct Options {
     pub label: Option<String>,
     /// Replace an existing dataset at the target.
     pub replace: bool,
+    /// The datasets are for this process alone and gone when it ends: written in the least time, to be opened by
+    /// `Dataset::open_own`.
+    pub scratch: bool,
     /// Fail if any record could not be read.
     pub strict: bool,
     /// Server clock minus client clock in nanoseconds, where the user knows it better than the recordings tell.
@@ -61,7 +64,8 @@ pub struct Outcome {
 /// several. On any error nothing is left at the target.
 pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outcome, IngestError> {
     let (candidates, mut left_alone) = candidates(inputs)?;
-    let mut staging = Staging::create(target, options.replace)?;
+    let staging = Staging::create(target, options.replace)?;
+    let mut staging = if options.scratch { staging.for_own_use() } else { staging };
     let mut collected: Vec<Collected> = Vec::new();
     let mut recordings: Vec<Located> = Vec::new();
     let (mut used, mut files) = (Vec::new(), Vec::new());

@@ -4,7 +4,7 @@ use crate::dataset::is_dataset;
 use crate::error::SchemaError;
 use crate::manifest::MANIFEST_FILE;
 use crate::table::Table;
-use crate::writer::{DatasetWriter, PendingRun};
+use crate::writer::{DatasetWriter, Lifetime, PendingRun};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ pub struct Staging {
     target: PathBuf,
     dir: PathBuf,
     replace: bool,
+    lifetime: Lifetime,
     next: u32,
 }
 
@@ -43,14 +44,21 @@ impl Staging {
             std::fs::remove_dir_all(&dir).map_err(SchemaError::io(&dir))?;
         }
         std::fs::create_dir_all(&dir).map_err(SchemaError::io(&dir))?;
-        Ok(Staging { target: target.to_path_buf(), dir, replace, next: 0 })
+        Ok(Staging { target: target.to_path_buf(), dir, replace, lifetime: Lifetime::Kept, next: 0 })
+    }
+
+    /// The runs are for this process alone, which opens them with [`crate::Dataset::open_own`] and removes them: they are
+    /// written in the least time, and for no other reader.
+    pub fn for_own_use(mut self) -> Staging {
+        self.lifetime = Lifetime::Scratch;
+        self
     }
 
     /// A writer for one more run.
     pub fn writer(&mut self) -> Result<DatasetWriter, SchemaError> {
         let dir = self.dir.join(format!("{:06}", self.next));
         self.next += 1;
-        DatasetWriter::create(&dir)
+        DatasetWriter::create(&dir, self.lifetime)
     }
 
     /// A folder for what must lie on disk for a while; gone when the runs are published.
@@ -160,5 +168,9 @@ fn write_manifest(run: &PendingRun) -> Result<(), SchemaError> {
         .map_err(|e| SchemaError::BadManifest { path: path.clone(), message: e.to_string() })?;
     text.push('\n');
     let mut file = std::fs::File::create(&path).map_err(SchemaError::io(&path))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(SchemaError::io(&path))
+    file.write_all(text.as_bytes()).map_err(SchemaError::io(&path))?;
+    match run.lifetime {
+        Lifetime::Kept => file.sync_all().map_err(SchemaError::io(&path)),
+        Lifetime::Scratch => Ok(()),
+    }
 }

@@ -75,6 +75,7 @@ fn ingest_all(
     let options = Options {
         format: format.map(find_ingestor).transpose()?,
         strict,
+        scratch: true,
         clock_offset_ns,
         progress: Some(progress.counter()),
         ..Options::default()
