@@ -216,7 +216,7 @@ impl PendingRun {
         if rows.is_empty() {
             return Ok(());
         }
-        let mut writer = TableWriter::create(&self.dir, Table::Reported)?;
+        let mut writer = TableWriter::create(&self.dir, Table::Reported, self.lifetime)?;
         writer.write(&reported_batch(rows)?)?;
         self.manifest.tables.insert(Table::Reported.name().to_string(), writer.finish()?);
         Ok(())
