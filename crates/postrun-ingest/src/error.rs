@@ -88,15 +88,13 @@ pub enum IngestError {
         problem: String,
     },
     /// Strict reading was asked for and a record was lost.
-    #[error("{file}: {count} record(s) could not be read ({example} at {at}), and --strict was given")]
+    #[error("{at}: {example} ({count} record(s) could not be read, and --strict was given)")]
     Strict {
-        /// File.
-        file: String,
         /// How many.
         count: u64,
         /// The first.
         example: String,
-        /// Where.
+        /// File and place of the first.
         at: String,
     },
     /// `--label` with more than one run.

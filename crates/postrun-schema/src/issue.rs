@@ -178,7 +178,9 @@ impl IssueCode {
             IssueCode::ClockStep => {
                 "the clock of a log without a time zone fell back by an hour; later times were moved on by it"
             }
-            IssueCode::UnorderedTimes => "times that run backwards by more than a minute; kept as they stand",
+            IssueCode::UnorderedTimes => {
+                "times that run backwards (in logs: by more than a minute); kept as they stand"
+            }
             IssueCode::ForeignLines => "lines that are none of this server's known ones; passed over",
             IssueCode::LongLine => "a line of more than a mebibyte; its rest was passed over",
             IssueCode::ServerRequestNotJoined => {
