@@ -124,7 +124,7 @@ fn values_that_cannot_be_are_none() {
         let run = json(&[&kv_tight("result.json"), &path], &[]);
         assert!(run["waiting"].is_null(), "{absurd}: {}", run["waiting"]);
         assert!(issue(&run, "out_of_range").unwrap()["count"].as_u64() > Some(20), "{absurd}");
-        assert!(!run["findings"].to_string().contains("inf"), "{absurd}");
+        assert!(!run["findings"].to_string().contains("\"value\":null"), "{absurd}");
     }
 }
 
