@@ -62,6 +62,10 @@ impl Tracks {
     pub(crate) fn get(&self, series: &str) -> Option<&Track> {
         self.by_name.get(series)
     }
+
+    pub(crate) fn take(&mut self, series: &str) -> Option<Track> {
+        self.by_name.remove(series)
+    }
 }
 
 fn each_row(df: &DataFrame, mut each: impl FnMut(&str, &str, Sample)) -> PolarsResult<()> {

@@ -5,7 +5,7 @@ use super::candidate::{Candidate, Longest, Pause, limit_ns};
 use super::scrapes::Scrapes;
 use super::smoothed::{Arrivals, Joined};
 use super::typical::{CATCH_UP, Histogram, Sampler, Usual};
-use super::{LISTED, Stall, StallClass, StallFindings, Stalls};
+use super::{LISTED, StallClass, StallFindings, Stalls};
 use super::{alone, overtaken, together, untimed};
 use crate::chunk_scan::RequestChunks;
 use crate::requests::Requests;
@@ -129,7 +129,7 @@ impl<'a> StallScan<'a> {
         };
         let overtaken = if timed { overtaken::find(self.requests) } else { Vec::new() };
         let preempted = preempted(&judged);
-        StallFindings { stalls: listed(&judged, total, timed), preempted, overtaken }
+        StallFindings { stalls: listed(&judged, total, timed), preempted, overtaken, judged, timed }
     }
 }
 
@@ -172,17 +172,6 @@ fn listed(judged: &[Pause], total: u64, timed: bool) -> Stalls {
         pauses.truncate(LISTED);
     }
     pauses.sort_unstable_by_key(order);
-    let stall = |(Reverse(length_ns), p): (Reverse<i64>, &Pause)| {
-        let verdict = p.verdict?;
-        Some(Stall {
-            request: p.gap.request,
-            at_ns: timed.then_some(p.gap.from_ns),
-            length_ns,
-            class: verdict.class,
-            confidence: verdict.confidence,
-            why: verdict.why,
-        })
-    };
-    stalls.longest = pauses.into_iter().filter_map(stall).collect();
+    stalls.longest = pauses.into_iter().filter_map(|(_, p)| p.to_stall(timed)).collect();
     stalls
 }
