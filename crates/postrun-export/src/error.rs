@@ -19,11 +19,13 @@ pub enum ExportError {
     /// Arrow or Parquet refused a batch. Ours to mend, never the input's fault.
     #[error("internal: {0}")]
     Batch(String),
-    /// The recording has no points in time that could be drawn.
-    #[error("{label}: a timeline needs points in time, and this recording has none; --to csv and parquet need none")]
-    NoTimes {
+    /// Nothing of the recording can be drawn on a timeline.
+    #[error("{label}: nothing to draw on a timeline: {why}; --to csv and parquet need no points in time")]
+    NothingToDraw {
         /// Run.
         label: String,
+        /// What is missing.
+        why: String,
     },
 }
 

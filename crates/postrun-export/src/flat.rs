@@ -42,9 +42,8 @@ pub(crate) fn each(
         let values = request_values(dataset, from, rows)?;
         let metric = |m: &'static Metric| -> ArrayRef {
             let found = values.iter().find(|v| v.metric.id == m.id);
-            let scale = display_scale(m);
             let known = found.map_or_else(|| vec![None; rows], |v| v.values.clone());
-            Arc::new(known.into_iter().map(|v| v.map(|v| v * scale)).collect::<Float64Array>())
+            Arc::new(known.into_iter().map(|v| v.map(|v| displayed(m, v))).collect::<Float64Array>())
         };
         let columns = [run].into_iter().chain(recorded.fields().iter().map(column)).chain(metrics().map(metric));
         each(RecordBatch::try_new(schema.clone(), columns.collect())?)?;
@@ -53,9 +52,10 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// From the unit a metric is computed in to the one that its id ends in.
-pub(crate) fn display_scale(metric: &Metric) -> f64 {
-    if metric.unit == Unit::Nanoseconds { 1e-6 } else { 1.0 }
+/// A value of a metric in the unit that its id ends in.
+pub(crate) fn displayed(metric: &Metric, value: f64) -> f64 {
+    // Divided, not multiplied: 32511000 ns are 32.511 ms to the last digit.
+    if metric.unit == Unit::Nanoseconds { value / 1e6 } else { value }
 }
 
 /// The per-request metrics that are not columns of the dataset already.

@@ -47,10 +47,19 @@ fn to_folder(target: &Target, datasets: &[Dataset], dir: &Path) -> Result<(), Cl
     std::fs::create_dir_all(dir).map_err(|source| CliError::Write { file: dir.display().to_string(), source })?;
     let mut labels: Vec<String> = datasets.iter().map(|d| d.manifest().label.clone()).collect();
     tell_apart(labels.iter_mut());
+    let mut nothing = None;
+    let mut written = 0;
     for (dataset, label) in datasets.iter().zip(labels) {
-        to_file(target, dataset, &dir.join(format!("{label}.{}", target.ending)))?;
+        match to_file(target, dataset, &dir.join(format!("{label}.{}", target.ending))) {
+            // One run of many that cannot be drawn does not keep the others from it.
+            Err(error @ CliError::Export(ExportError::NothingToDraw { .. })) => {
+                say(&format!("left out: {error}"));
+                nothing = Some(error);
+            }
+            other => other.map(|()| written += 1)?,
+        }
     }
-    Ok(())
+    nothing.filter(|_| written == 0).map_or(Ok(()), Err)
 }
 
 /// Writes one run, and says what could not be part of it.

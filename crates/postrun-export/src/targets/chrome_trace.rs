@@ -60,7 +60,10 @@ impl ChromeTrace<'_> {
 
     fn slice(&mut self, slice: &Slice, tid: u64) -> Result<(), ExportError> {
         let args: Map<String, Json> = slice.args.iter().map(|(key, v)| (key.to_string(), value(v))).collect();
-        let rest = json!({"name": slice.name, "pid": REQUESTS, "tid": tid, "args": args});
+        let mut rest = json!({"name": slice.name, "pid": REQUESTS, "tid": tid});
+        if !args.is_empty() {
+            rest["args"] = args.into();
+        }
         self.event("X", (Some(slice.start_ns), Some(slice.end_ns - slice.start_ns)), &rest)?;
         let arrow = |id: u64| json!({"name": ARROW, "cat": ARROW, "id": id, "pid": REQUESTS, "tid": tid});
         for id in &slice.arrows_out {

@@ -17,8 +17,8 @@ pub(crate) struct Clocks {
     /// Series that are not aligned may be drawn too: there is no other clock.
     pub lone_series: bool,
     /// Half-width of the interval around the offset, where both clocks are drawn.
-    uncertainty_ns: Option<i64>,
-    left_out: Vec<String>,
+    pub(super) uncertainty_ns: Option<i64>,
+    pub(super) left_out: Vec<String>,
 }
 
 impl Clocks {

@@ -11,9 +11,13 @@ const SHOWN: [(&str, &str, f64); 4] = [
     ("running", "requests", 1.0),
     ("waiting", "requests", 1.0),
     ("kv_cache_usage", "%", 100.0),
-    (PREEMPTIONS, "", 1.0),
+    ("preemptions_total", "", 1.0),
 ];
-const PREEMPTIONS: &str = "preemptions_total";
+
+/// The series that are drawn.
+pub(crate) fn names() -> Vec<&'static str> {
+    SHOWN.iter().map(|(series, _, _)| *series).collect()
+}
 
 /// The counters that lie on the timeline's clock.
 pub(crate) fn of(dataset: &Dataset, clocks: &Clocks) -> Result<Vec<Counter>, ExportError> {

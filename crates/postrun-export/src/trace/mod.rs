@@ -84,7 +84,10 @@ pub(crate) fn write(dataset: &Dataset, sink: &mut dyn Sink) -> Result<Vec<String
     let mut plan = Plan::make(dataset, &clocks)?;
     let earliest = counters.iter().flat_map(|c| c.points.first()).map(|p| p.0).chain(plan.earliest_ns()).min();
     let Some(earliest) = earliest else {
-        return Err(ExportError::NoTimes { label: dataset.manifest().label.clone() });
+        let no_counter = format!("none of {} is recorded on its clock", counters::names().join(", "));
+        let missing = ["no point in time of a request is recorded".to_string(), no_counter];
+        let why = missing.into_iter().chain(clocks.left_out()).collect::<Vec<_>>().join("; ");
+        return Err(ExportError::NothingToDraw { label: dataset.manifest().label.clone(), why });
     };
     // Timelines begin at 0; what lies before the run's origin moves everything.
     let shift = earliest.saturating_neg().max(0);

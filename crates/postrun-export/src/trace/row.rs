@@ -2,7 +2,7 @@
 
 use super::Value;
 use crate::error::ExportError;
-use crate::flat::display_scale;
+use crate::flat::displayed;
 use arrow_array::{Array, Int64Array, RecordBatch, StringArray, UInt32Array};
 use postrun_analysis::{CREDIBLE_NS, RequestValues};
 use postrun_schema::column;
@@ -85,7 +85,7 @@ pub(crate) fn args(batch: &RecordBatch, values: &[RequestValues], i: usize) -> V
     };
     let metric = |v: &RequestValues| {
         let value = v.values.get(i).copied().flatten()?;
-        Some((v.metric.id, Value::Figure(value * display_scale(v.metric))))
+        Some((v.metric.id, Value::Figure(displayed(v.metric, value))))
     };
     let new = |v: &&RequestValues| !COUNTS.contains(&v.metric.id);
     let recorded = TEXTS.into_iter().filter_map(text).chain(COUNTS.into_iter().filter_map(count));
