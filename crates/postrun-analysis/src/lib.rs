@@ -27,6 +27,7 @@ mod requests;
 mod run;
 mod scope;
 mod server;
+mod shape;
 mod stall;
 mod steady;
 mod summary;
@@ -50,6 +51,10 @@ pub use parity::ReportedFigure;
 pub use percentile::{CONFIDENCE, FEW_ABOVE, Percentile};
 pub use run::{Options, RequestCounts, RunAnalysis, analyse};
 pub use server::{ClockFacts, Holder, KvCacheUsage, KvTokens, Level, Preemption, ServerFacts};
+pub use shape::{
+    Density, DensityAxis, DensityCell, GapBin, GoodputCurve, ListedRequest, ObjectiveCurve, PhaseRow, PhaseScope,
+    Phases, Quantiles, RequestOutcome, Shapes,
+};
 pub use stall::{Stall, StallClass, Stalls};
 pub use steady::SteadyState;
 pub use summary::{PERCENTILES, Summary};

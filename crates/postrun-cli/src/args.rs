@@ -89,6 +89,8 @@ pub enum ReportFormat {
     Json,
     /// For a pull request or a wiki
     Markdown,
+    /// One page with charts that opens offline
+    Html,
     /// One row a figure
     Csv,
 }
@@ -99,7 +101,8 @@ pub enum ReportFormat {
   postrun report a/result.json b/result.json --slo ttft=500ms,tpot=50ms
   postrun report run/ --buckets 0,128,512,2k,8k --percentiles 50,75,99
   postrun report result.json --window 30s..5m --format json
-  postrun report results/ -o report.md")]
+  postrun report results/ -o report.html
+  postrun report run/ --charts charts/")]
 pub struct ReportArgs {
     /// Recorded files, folders or datasets; `-` is standard input
     #[arg(required = true, value_name = "RUN_OR_FILE", value_hint = ValueHint::AnyPath)]
@@ -110,6 +113,9 @@ pub struct ReportArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+    /// Write every chart to this folder as SVG and PNG, light and dark
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub charts: Option<PathBuf>,
     /// Objectives for goodput: `ttft=500ms,tpot=50ms,e2e=10s`; also queue, prefill, decode, inference,
     /// client_queue, e2e_per_output_token
     #[arg(long, value_name = "LIST", value_parser = value::slo)]

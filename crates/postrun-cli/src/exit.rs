@@ -36,6 +36,7 @@ pub fn code(result: Result<(), CliError>) -> ExitCode {
     say(&format!("postrun: {error}"));
     ExitCode::from(match error {
         CliError::Json(_)
+        | CliError::Chart(_)
         | CliError::Analysis(AnalysisError::Polars { .. })
         | CliError::Schema(SchemaError::Arrow(_) | SchemaError::Thread)
         | CliError::Ingest(IngestError::Schema(SchemaError::Arrow(_) | SchemaError::Thread)) => INTERNAL,

@@ -40,15 +40,15 @@ pub fn print_wrapped(text: &str) -> Result<(), CliError> {
 }
 
 /// Writes a file that is either complete or not there.
-pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
+pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<(), CliError> {
     let failed = |source| CliError::Write { file: path.display().to_string(), source };
     // A pipe or a device is written to, not replaced.
     if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        return std::fs::write(path, text).map_err(failed);
+        return std::fs::write(path, content).map_err(failed);
     }
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let aside = path.with_file_name(format!(".{name}.partial-{}", std::process::id()));
-    let written = std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path));
+    let written = std::fs::write(&aside, content).and_then(|()| std::fs::rename(&aside, path));
     if written.is_err() {
         let _ = std::fs::remove_file(&aside);
     }
