@@ -36,6 +36,8 @@ pub struct Options {
     pub objectives: Vec<Objective>,
     /// Only this part of the run.
     pub window: Option<Window>,
+    /// Also what pictures are drawn from: that takes a pass over every metric more.
+    pub shapes: bool,
 }
 
 /// How many requests, and how they ended.
@@ -82,8 +84,8 @@ pub struct RunAnalysis {
     pub stalls: Option<Stalls>,
     /// What a diagnosis rests on beyond the metrics; of the whole run.
     pub evidence: Evidence,
-    /// What pictures are drawn from.
-    pub shapes: Shapes,
+    /// What pictures are drawn from, where it was asked for.
+    pub shapes: Option<Shapes>,
     /// Objectives asked for.
     pub objectives: Vec<Objective>,
     /// The client's own figures; empty when only a window was analysed.
@@ -179,16 +181,19 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         server: &facts.server,
         timeline: timeline.as_ref(),
     });
-    let shapes = shape::collect(shape::Sources {
-        dataset,
-        requests: &requests,
-        edges: &edges,
-        assigned: &assigned,
-        objectives: &options.objectives,
-        stalls: stalls.map(|found| &found.stalls),
-        gaps: chunks.as_ref().map(|c| c.gap_bins.clone()).unwrap_or_default(),
-        window,
-    })?;
+    let shapes = options.shapes.then(|| {
+        shape::collect(shape::Sources {
+            dataset,
+            requests: &requests,
+            edges: &edges,
+            assigned: &assigned,
+            objectives: &options.objectives,
+            stalls: stalls.map(|found| &found.stalls),
+            gaps: chunks.as_ref().map(|c| c.gap_bins.clone()).unwrap_or_default(),
+            window,
+        })
+    });
+    let shapes = shapes.transpose()?;
     let mut run = RunAnalysis {
         manifest: manifest.clone(),
         requests: counts,

@@ -42,7 +42,7 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Simulate a benchmark run with a known cause, for learning and for trying rules
     Simulate(SimulateArgs),
-    /// List formats, metrics, rules, topics or data-quality entries
+    /// List formats, metrics, rules, charts, topics or data-quality entries
     List(ListArgs),
     /// Explain a metric, a rule, a format, a topic or a data-quality entry
     Explain(ExplainArgs),
@@ -219,6 +219,8 @@ pub enum ListWhat {
     Metrics,
     /// Rules of the diagnosis
     Rules,
+    /// Charts that are drawn
+    Charts,
     /// Scenarios that can be simulated, with the cause each was made to show
     Scenarios,
     /// Pages about percentiles, buckets, the steady state …

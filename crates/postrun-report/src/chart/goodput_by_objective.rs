@@ -1,18 +1,20 @@
 //! Goodput against the objectives: how many requests would meet them if they were stricter or laxer.
 
-use super::axis::Axis;
+use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
-use super::{Build, Built, Chart};
+use super::{Build, Built, Chart, shapes};
 use crate::quantity::{chosen_time, number, percent};
 use crate::report::Report;
 use crate::wording::metric_label;
 use postrun_analysis::GoodputCurve;
+use postrun_schema::Doc;
 
 pub(super) static GOODPUT_BY_OBJECTIVE: Chart = Chart {
     id: "goodput_by_objective",
     title: "Goodput by objective",
     shows: &["goodput*"],
+    doc: Doc::from_source(include_str!("goodput_by_objective.rs")),
     build: Build::OfRun(build),
 };
 
@@ -23,7 +25,7 @@ fn build(report: &Report) -> Built {
     if a.objectives.is_empty() {
         return Err("no objective was given: `--slo ttft=500ms,tpot=50ms`".to_string());
     }
-    let g = a.shapes.goodput.as_ref().ok_or("the recording does not hold what an objective is about")?;
+    let g = shapes(a)?.goodput.as_ref().ok_or("the recording does not hold what an objective is about")?;
     let (Some(from), Some(to)) = (g.factors.first(), g.factors.last()) else { return Err("no factor".to_string()) };
     let ticks = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0].map(|f: f64| (f, format!("{f}×"))).to_vec();
     let x = Axis { from: *from, to: *to, ticks, ..Axis::log("all objectives multiplied by", [*from, *to].into_iter()) };
@@ -51,7 +53,7 @@ fn build(report: &Report) -> Built {
         Spot { panel: Some(0), x: (pair[0], pair[1]), y: None, text: lines.join("\n") }
     };
     let rate = a.value("goodput_requests_per_s").map(|v| format!(", {} requests/s", number(v))).unwrap_or_default();
-    let sentence = format!("{} of {} requests meet {}{rate}", percent(now), g.requests, all_limits(g));
+    let sentence = format!("{} of {} requests meet {}{rate}", percent(now), amount(g.requests as f64), all_limits(g));
     Ok(Figure {
         title: GOODPUT_BY_OBJECTIVE.title.to_string(),
         subtitle: sentence.clone(),

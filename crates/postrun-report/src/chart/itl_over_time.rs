@@ -1,5 +1,6 @@
 //! ITL over time, with the long pauses, each in the colour of what it looks like.
 
+use super::axis::amount;
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
 use super::latency_over_time::PERCENTILES;
@@ -9,11 +10,13 @@ use crate::pause_section::words;
 use crate::quantity::{ms, seconds};
 use crate::report::Report;
 use postrun_analysis::{Stall, StallClass, TimelineWindow};
+use postrun_schema::Doc;
 
 pub(super) static ITL_OVER_TIME: Chart = Chart {
     id: "itl_over_time",
     title: "ITL and long pauses over time",
     shows: &["stalls.*", "itl_ms"],
+    doc: Doc::from_source(include_str!("itl_over_time.rs")),
     build: Build::OfRun(build),
 };
 
@@ -24,9 +27,9 @@ const NAMED: usize = 60;
 
 fn ink(class: StallClass) -> Ink {
     match class {
-        StallClass::Preemption => Ink::Vermillion,
+        StallClass::Preemption => Ink::Purple,
         StallClass::PrefillInterference => Ink::Orange,
-        StallClass::GlobalStall => Ink::Purple,
+        StallClass::GlobalStall => Ink::Vermillion,
         StallClass::Jitter => Ink::Muted,
     }
 }
@@ -49,7 +52,7 @@ fn build(report: &Report) -> Built {
             stalls.iter().filter(|(_, s)| s.class == class).map(|(at, s)| (*at, s.length_ns as f64 / 1e6)).collect();
         if !points.is_empty() {
             let count = a.stalls.as_ref().map_or(0, |s| s.count(class));
-            key.push((ink(class), format!("{} ({count})", words(class))));
+            key.push((ink(class), format!("{} ({})", words(class), amount(count as f64))));
             let alpha = if points.len() > 150 { 0.5 } else { 0.85 };
             marks.push(Mark::Dots { points, ink: ink(class), size: 2.6, alpha });
         }
@@ -70,7 +73,7 @@ fn build(report: &Report) -> Built {
     all_spots.extend(stalls.iter().take(NAMED).map(|(at, s)| pause_spot(*at, s, near)));
     let total = a.stalls.as_ref().map_or(0, |s| s.total);
     let drawn = match stalls.len() as u64 {
-        n if n < total => format!("; the {n} longest of {total} long pauses"),
+        n if n < total => format!("; the {n} longest of {} long pauses", amount(total as f64)),
         0 => String::new(),
         n => format!("; {n} long pauses"),
     };

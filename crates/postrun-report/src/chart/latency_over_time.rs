@@ -1,6 +1,6 @@
 //! P50, P95 and P99 of TTFT and ITL, window by window.
 
-use super::axis::Axis;
+use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel};
 use super::ink::Ink;
 use super::over_time::{percentile_ms, points, ramp_and_drain, said, spots, spread_axis, time_axis, timeline, values};
@@ -8,11 +8,13 @@ use super::{Build, Built, Chart};
 use crate::quantity::seconds;
 use crate::report::Report;
 use postrun_analysis::{RunAnalysis, Summary, Timeline, TimelineWindow};
+use postrun_schema::Doc;
 
 pub(super) static LATENCY_OVER_TIME: Chart = Chart {
     id: "latency_over_time",
     title: "Latency over time",
     shows: &["change_point", "ttft_by_send_order", "crowding", "ttft_ms", "itl_ms"],
+    doc: Doc::from_source(include_str!("latency_over_time.rs")),
     build: Build::OfRun(build),
 };
 
@@ -43,10 +45,16 @@ fn build(report: &Report) -> Built {
     };
     Ok(Figure {
         title: LATENCY_OVER_TIME.title.to_string(),
-        subtitle: format!("Percentiles in windows of {}; {} answered requests", seconds(t.width_s), a.requests.ok),
+        subtitle: format!(
+            "Percentiles in windows of {}; {} answered requests",
+            seconds(t.width_s),
+            amount(a.requests.ok as f64)
+        ),
         panels,
-        note: "A first token counts in the window in which it came, a gap in the one in which it ended. Grey: ramp-up and drain."
-            .to_string(),
+        note: format!(
+            "A first token counts in the window in which it came, a gap in the one in which it ended.{}",
+            if a.steady.is_ok() { " Shaded: ramp-up and drain." } else { "" }
+        ),
         spots: spots(t, text),
         description: description(a),
     })

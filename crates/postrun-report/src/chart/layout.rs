@@ -1,6 +1,7 @@
 //! Where the parts of a picture lie, in pixels of its own scale.
 
 use super::figure::{Figure, Mark, Panel};
+use super::render::WIDER;
 
 pub(super) const WIDTH: f64 = 860.0;
 pub(super) const TEXT: f64 = 11.5;
@@ -55,7 +56,7 @@ impl Layout {
         let ticks = |p: &Panel| p.y.ticks.iter().map(|(_, t)| t.clone()).collect::<Vec<_>>();
         let left = EDGE + widest(&mut figure.panels.iter().flat_map(ticks)) + 8.0;
         let beside = widest(&mut figure.panels.iter().flat_map(|p| p.marks.iter().filter_map(label_beside)));
-        let right = WIDTH - EDGE - if beside > 0.0 { (beside + 8.0).min(WIDTH * MOST_BESIDE) } else { 0.0 };
+        let right = WIDTH - EDGE - if beside > 0.0 { (beside * WIDER + 8.0).min(WIDTH * MOST_BESIDE) } else { 0.0 };
         let mut at = HEAD;
         let mut plots = Vec::new();
         for (i, panel) in figure.panels.iter().enumerate() {
@@ -70,7 +71,7 @@ impl Layout {
                 at += X_LABEL;
             }
         }
-        let note = wrapped(&figure.note, WIDTH - 2.0 * EDGE, &measure);
+        let note = wrapped(&figure.note, (WIDTH - 2.0 * EDGE) / WIDER, &measure);
         let note_top = at + 16.0;
         let height = at + EDGE + if note.is_empty() { 0.0 } else { 6.0 + note.len() as f64 * NOTE_LINE };
         Layout { height: height.ceil(), plots, note, note_top }

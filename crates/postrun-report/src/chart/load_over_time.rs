@@ -1,6 +1,6 @@
 //! Requests in flight and throughput over time, with ramp-up, steady state and drain.
 
-use super::axis::Axis;
+use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel};
 use super::ink::Ink;
 use super::over_time::{points, ramp_and_drain, said, spots, time_axis, timeline, values};
@@ -8,6 +8,7 @@ use super::{Build, Built, Chart};
 use crate::quantity::{number, percent, seconds};
 use crate::report::Report;
 use postrun_analysis::TimelineWindow;
+use postrun_schema::Doc;
 
 pub(super) static LOAD_OVER_TIME: Chart = Chart {
     id: "load_over_time",
@@ -27,6 +28,7 @@ pub(super) static LOAD_OVER_TIME: Chart = Chart {
         "failure_rate",
         "failures_in_one_tenth",
     ],
+    doc: Doc::from_source(include_str!("load_over_time.rs")),
     build: Build::OfRun(build),
 };
 
@@ -93,7 +95,7 @@ fn build(report: &Report) -> Built {
         a.value("requests_per_s").map(|v| format!(", {} requests/s over the run", number(v))).unwrap_or_default();
     Ok(Figure {
         title: LOAD_OVER_TIME.title.to_string(),
-        subtitle: format!("Windows of {}; {} requests{rate}", seconds(t.width_s), a.requests.total),
+        subtitle: format!("Windows of {}; {} requests{rate}", seconds(t.width_s), amount(a.requests.total as f64)),
         panels,
         description: format!("Requests in flight, requests sent and ended a second, output tokens a second. {note}"),
         note,

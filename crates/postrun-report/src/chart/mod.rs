@@ -32,6 +32,8 @@ pub(crate) use ink::dark_rules;
 
 use crate::report::{Report, Reports};
 use figure::Figure;
+use postrun_analysis::{RunAnalysis, Shapes};
+use postrun_schema::Doc;
 
 /// One kind of picture.
 pub struct Chart {
@@ -41,6 +43,7 @@ pub struct Chart {
     pub title: &'static str,
     /// Metrics and figures that it shows, as evidence names them; a trailing `*` stands for anything.
     pub shows: &'static [&'static str],
+    doc: Doc,
     build: Build,
 }
 
@@ -68,6 +71,11 @@ pub static CHARTS: &[&Chart] = &[
 ];
 
 impl Chart {
+    /// What it shows, in a sentence.
+    pub fn about(&self) -> String {
+        self.doc.headline()
+    }
+
     /// The place of a figure that evidence names among those it shows; the first is what it is mainly about.
     pub(crate) fn rank_of(&self, figure: &str) -> Option<usize> {
         self.shows.iter().position(|shown| match shown.strip_suffix('*') {
@@ -106,6 +114,11 @@ impl Picture<'_> {
     pub fn png(&self, theme: Theme) -> Option<Result<Vec<u8>, ChartError>> {
         self.figure.as_ref().ok().map(|figure| png::to_png(figure, theme))
     }
+}
+
+/// What charts are drawn from.
+fn shapes(run: &RunAnalysis) -> Result<&Shapes, String> {
+    run.shapes.as_ref().ok_or_else(|| "the run was analysed without what pictures are drawn from".to_string())
 }
 
 /// The charts of one run.

@@ -8,6 +8,9 @@ use postrun_analysis::{RunAnalysis, Summary, Timeline, TimelineWindow};
 /// From this ratio on an axis is logarithmic: the low values would be one line.
 const LOG_FROM: f64 = 20.0;
 
+/// A shade of less than this share of the axis looks like a line.
+const THINNEST: f64 = 0.005;
+
 /// The windows of the run.
 pub(super) fn timeline(a: &RunAnalysis) -> Result<&Timeline, String> {
     if a.window.is_some() {
@@ -61,7 +64,9 @@ pub(super) fn ramp_and_drain(a: &RunAnalysis, end_s: f64, named: bool) -> Vec<Ma
     let (from, to) = (steady.window.start_ns as f64 / 1e9, steady.window.end_ns as f64 / 1e9);
     let name = |text: &str| if named { text.to_string() } else { String::new() };
     let band = |from: f64, to: f64, text: &str| Mark::Band { from, to, label: name(text) };
-    vec![band(0.0, from, "ramp-up"), band(to, end_s, "drain")]
+    let bands = [(0.0, from, "ramp-up"), (to, end_s, "drain")];
+    let seen = bands.into_iter().filter(|(from, to, _)| to - from > THINNEST * end_s);
+    seen.map(|(from, to, text)| band(from, to, text)).collect()
 }
 
 /// `name value unit`, or nothing.

@@ -1,20 +1,21 @@
 //! Where the time went: queue, prefill and decode by prompt length, and for the slowest requests.
 
-use super::axis::Axis;
+use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel, Side, Spot};
 use super::ink::Ink;
-use super::{Build, Built, Chart};
+use super::{Build, Built, Chart, shapes};
 use crate::quantity::{ms, percent};
 use crate::report::Report;
 use crate::wording::token_range;
 use postrun_analysis::{PhaseRow, PhaseScope};
+use postrun_schema::Doc;
 
 pub(super) static PHASE_BREAKDOWN: Chart = Chart {
     id: "phase_breakdown",
     title: "Where the time went",
     shows: &[
         "queue_ms",
-        "queue_share",
+        "queue_share*",
         "prefill_ms",
         "decode_ms",
         "inference_ms",
@@ -23,6 +24,7 @@ pub(super) static PHASE_BREAKDOWN: Chart = Chart {
         "front_end_ms",
         "server_ttft_ms",
     ],
+    doc: Doc::from_source(include_str!("phase_breakdown.rs")),
     build: Build::OfRun(build),
 };
 
@@ -33,11 +35,12 @@ const NARROW: f64 = 0.09;
 
 fn build(report: &Report) -> Built {
     let a = &report.run;
-    let phases = a.shapes.phases.as_ref().ok_or("times of single requests are not recorded")?;
+    let phases = shapes(a)?.phases.as_ref().ok_or("times of single requests are not recorded")?;
     let inks: &[Ink] = if phases.recorded { &[Ink::Orange, Ink::Blue, Ink::Green] } else { &[Ink::Blue, Ink::Green] };
     let names: Vec<String> = phases.rows.iter().map(name).collect();
     let total = |row: &PhaseRow| row.mean_ns.iter().sum::<f64>() / 1e6;
-    let x = Axis::from_zero("mean, ms", phases.rows.iter().map(total));
+    // The words beside the longest bar need room.
+    let x = Axis::from_zero("mean, ms", phases.rows.iter().map(|row| total(row) * 1.22));
     let y = Axis::rows(&names);
     let mut bars: Vec<Vec<[f64; 4]>> = vec![Vec::new(); inks.len()];
     let (mut words, mut spots) = (Vec::new(), Vec::new());
@@ -63,17 +66,18 @@ fn build(report: &Report) -> Built {
             }
             from = to;
         }
-        // Beside the bar where there is room, else the hover text says it.
-        if from / x.to < 1.0 - NARROW {
-            words.push(Mark::Words { x: from, y: middle, text: ms(from * 1e6), ink: Ink::Muted, side: Side::Right });
-        }
+        let text = format!("{} ms, n {}", ms(from * 1e6), amount(row.requests as f64));
+        words.push(Mark::Words { x: from, y: middle, text, ink: Ink::Muted, side: Side::Right });
     }
     let drawn = bars.into_iter().zip(inks).map(|(bars, ink)| Mark::Bars { bars, ink: *ink, alpha: 1.0 });
     let mut marks: Vec<Mark> = drawn.collect();
     marks.extend(words);
     marks.push(Mark::Key(inks.iter().zip(phases.parts).map(|(ink, part)| (*ink, part.to_string())).collect()));
     let first = phases.rows.first().map_or(0, |row| row.requests);
-    let subtitle = format!("Mean time of a request by prompt tokens, and of the slowest hundredth; {first} requests");
+    let subtitle = format!(
+        "Mean time of a request by prompt tokens, and of the slowest hundredth; {} requests",
+        amount(first as f64)
+    );
     let note = match phases.recorded {
         true => {
             "As the server recorded it: time outside of the server is not in it. A preemption lengthens prefill or decode."

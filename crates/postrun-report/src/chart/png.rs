@@ -15,6 +15,8 @@ use std::io::Write;
 
 const DRAWN_AT: f64 = 4.0;
 const BYTES: usize = 3;
+/// The bitmap backend takes the middle of the line for that of the letters.
+const SINK: f64 = 0.15;
 
 pub(crate) fn to_png(figure: &Figure, theme: Theme) -> Result<Vec<u8>, ChartError> {
     font::register()?;
@@ -23,7 +25,7 @@ pub(crate) fn to_png(figure: &Figure, theme: Theme) -> Result<Vec<u8>, ChartErro
     let mut pixels = vec![0u8; w * h * BYTES];
     {
         let area = BitMapBackend::with_buffer(&mut pixels, (w as u32, h as u32)).into_drawing_area();
-        Sheet::new(&area, DRAWN_AT, theme).figure(figure, &layout)?;
+        Sheet::new(&area, (DRAWN_AT, SINK), theme).figure(figure, &layout)?;
     }
     encode(&halved(&pixels, w, h), w / 2, h / 2).map_err(|e| ChartError(e.to_string()))
 }

@@ -11,12 +11,16 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 const DASH: f64 = 5.0;
+/// A viewer's own font may be so much wider than the one that texts are measured in.
+pub(super) const WIDER: f64 = 1.12;
 
 /// A sheet to draw on: a backend with its scale and theme.
 pub(super) struct Sheet<'a, DB: DrawingBackend> {
     area: &'a DrawingArea<DB, Shift>,
     scale: f64,
     theme: Theme,
+    /// How much lower texts are put: backends differ in what the middle of a line is.
+    sink: f64,
 }
 
 /// How wide a text is, in unscaled pixels.
@@ -30,8 +34,8 @@ pub(super) fn measure(text: &str) -> f64 {
 const EM: f64 = 1.24;
 
 impl<'a, DB: DrawingBackend> Sheet<'a, DB> {
-    pub(super) fn new(area: &'a DrawingArea<DB, Shift>, scale: f64, theme: Theme) -> Self {
-        Sheet { area, scale, theme }
+    pub(super) fn new(area: &'a DrawingArea<DB, Shift>, (scale, sink): (f64, f64), theme: Theme) -> Self {
+        Sheet { area, scale, theme, sink }
     }
 
     fn at(&self, (x, y): (f64, f64)) -> (i32, i32) {
@@ -82,7 +86,7 @@ impl<'a, DB: DrawingBackend> Sheet<'a, DB> {
         let font = FontDesc::new(FontFamily::Name(FAMILY), size * self.scale * EM, style);
         let colour = ink.colour(self.theme);
         let style = TextStyle::from(font).color(&colour).pos(Pos::new(h, VPos::Center));
-        Self::done(self.area.draw(&Text::new(text.to_string(), self.at(at), style)))
+        Self::done(self.area.draw(&Text::new(text.to_string(), self.at((at.0, at.1 + self.sink * size)), style)))
     }
 
     /// Draws all of it.
@@ -166,7 +170,7 @@ impl<'a, DB: DrawingBackend> Sheet<'a, DB> {
                 let at = x(*at);
                 self.path(&[(at, f.top), (at, f.bottom)], *ink, 1.2)?;
                 let (h, to) = if at > f.x(0.7) { (HPos::Right, at - 4.0) } else { (HPos::Left, at + 4.0) };
-                self.text(label, (to, f.top + 9.0), *ink, h, TEXT, false)
+                self.text(label, (to, f.bottom - 9.0), *ink, h, TEXT, false)
             }
             Mark::Across { y: at, ink, .. } => self.dashes(&[(f.left, y(*at)), (f.right, y(*at))], *ink, 1.2),
             Mark::Words { x: px, y: py, text, ink, side } => {
@@ -183,13 +187,13 @@ impl<'a, DB: DrawingBackend> Sheet<'a, DB> {
     fn key(&self, entries: &[(Ink, String)], panel: &Panel, f: Frame) -> Result<(), ChartError> {
         let mut left = match panel.y.label.as_str() {
             "" => f.left,
-            label => (Layout::edge() + measure(label) * 1.08 + 18.0).max(f.left),
+            label => (Layout::edge() + measure(label) * WIDER + 14.0).max(f.left),
         };
         for (ink, text) in entries {
             let swatch = Frame { left, right: left + 10.0, top: f.top - 18.0, bottom: f.top - 8.0 };
             self.rect(swatch, *ink, 1.0)?;
             self.text(text, (left + 14.0, f.top - 13.0), Ink::Text, HPos::Left, TEXT, false)?;
-            left += 14.0 + measure(text) + 16.0;
+            left += 14.0 + measure(text) * WIDER + 14.0;
         }
         Ok(())
     }

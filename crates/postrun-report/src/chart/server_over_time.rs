@@ -8,6 +8,7 @@ use super::{Build, Built, Chart};
 use crate::quantity::seconds;
 use crate::report::Report;
 use postrun_analysis::{Timeline, TimelineWindow};
+use postrun_schema::Doc;
 
 pub(super) static SERVER_OVER_TIME: Chart = Chart {
     id: "server_over_time",
@@ -16,12 +17,13 @@ pub(super) static SERVER_OVER_TIME: Chart = Chart {
         "running_*",
         "waiting_*",
         "kv_cache_*",
-        "preemption_total",
+        "preemption*",
         "preempted_share",
         "batch_size_seen",
         "prefix_cache_hit_rate",
         "gpu_*",
     ],
+    doc: Doc::from_source(include_str!("server_over_time.rs")),
     build: Build::OfRun(build),
 };
 

@@ -1,18 +1,20 @@
 //! The slowest requests, each a bar from its send on: queue, prefill, decode, and the pauses that look like preemptions.
 
-use super::axis::Axis;
+use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel, Side, Spot};
 use super::ink::Ink;
-use super::{Build, Built, Chart};
+use super::{Build, Built, Chart, shapes};
 use crate::quantity::{ms, seconds};
 use crate::report::Report;
 use crate::wording::cell;
 use postrun_analysis::{ListedRequest, StallClass};
+use postrun_schema::Doc;
 
 pub(super) static SLOWEST_REQUESTS: Chart = Chart {
     id: "slowest_requests",
     title: "The slowest requests",
     shows: &["request_preemptions", "preempted_*", "e2e_ms"],
+    doc: Doc::from_source(include_str!("slowest_requests.rs")),
     build: Build::OfRun(build),
 };
 
@@ -26,7 +28,7 @@ const PARTS: [(Ink, &str); 5] = [
     (Ink::Blue, "prefill"),
     (Ink::Green, "decode"),
     (Ink::Sky, "wait for the first token"),
-    (Ink::Vermillion, "pause that looks like a preemption"),
+    (Ink::Purple, "pause that looks like a preemption"),
 ];
 const QUEUE: usize = 0;
 const PREFILL: usize = 1;
@@ -36,7 +38,7 @@ const PAUSE: usize = 4;
 
 fn build(report: &Report) -> Built {
     let a = &report.run;
-    let rows: Vec<&ListedRequest> = a.shapes.listed.iter().filter(|r| r.e2e_ns.is_some()).take(SHOWN).collect();
+    let rows: Vec<&ListedRequest> = shapes(a)?.listed.iter().filter(|r| r.e2e_ns.is_some()).take(SHOWN).collect();
     if rows.is_empty() {
         return Err("end-to-end times of single requests are not recorded".to_string());
     }
@@ -74,7 +76,11 @@ fn build(report: &Report) -> Built {
     };
     Ok(Figure {
         title: SLOWEST_REQUESTS.title.to_string(),
-        subtitle: format!("The {} slowest of {} answered requests, by end-to-end time", rows.len(), a.requests.ok),
+        subtitle: format!(
+            "The {} slowest of {} answered requests, by end-to-end time",
+            rows.len(),
+            amount(a.requests.ok as f64)
+        ),
         panels: vec![Panel { height: ROW * rows.len() as f64, x, y, marks }],
         note: note.to_string(),
         spots,

@@ -28,7 +28,7 @@ pub(crate) fn to_svg(figure: &Figure, place: Place<'_>) -> Result<String, ChartE
     let mut drawn = String::new();
     {
         let area = SVGBackend::with_string(&mut drawn, size).into_drawing_area();
-        Sheet::new(&area, SCALE, Theme::Light).figure(figure, &layout)?;
+        Sheet::new(&area, (SCALE, 0.0), Theme::Light).figure(figure, &layout)?;
     }
     let body = drawn.split_once(">\n").map_or("", |(_, body)| body).trim_end().trim_end_matches("</svg>");
     // plotters breaks lines inside of texts.

@@ -8,11 +8,13 @@ use super::{Build, Built, Chart};
 use crate::quantity::{number, setting};
 use crate::report::Reports;
 use postrun_diagnose::{Sweep, SweepStep, sweep};
+use postrun_schema::Doc;
 
 pub(super) static THROUGHPUT_LATENCY: Chart = Chart {
     id: "throughput_latency",
     title: "Throughput against latency",
     shows: &["load", "output_tokens_per_s", "requests_per_s"],
+    doc: Doc::from_source(include_str!("throughput_latency.rs")),
     build: Build::OfAll(build),
 };
 

@@ -1,12 +1,13 @@
 //! TTFT against prompt length: points or a density, medians and P95 of the buckets over it, and the fitted line.
 
-use super::axis::{Axis, Scale};
+use super::axis::{Axis, Scale, amount};
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
-use super::{Build, Built, Chart};
+use super::{Build, Built, Chart, shapes};
 use crate::quantity::{ms, number};
 use crate::report::Report;
 use postrun_analysis::{Density, DensityAxis, RunAnalysis};
+use postrun_schema::Doc;
 
 pub(super) static TTFT_BY_PROMPT_LENGTH: Chart = Chart {
     id: "ttft_by_prompt_length",
@@ -19,6 +20,7 @@ pub(super) static TTFT_BY_PROMPT_LENGTH: Chart = Chart {
         "ttft_ms",
         "prefill_ms",
     ],
+    doc: Doc::from_source(include_str!("ttft_by_prompt_length.rs")),
     build: Build::OfRun(build),
 };
 
@@ -28,14 +30,17 @@ const LINE_POINTS: usize = 40;
 
 fn build(report: &Report) -> Built {
     let a = &report.run;
-    let d = a.shapes.ttft_by_prompt.as_ref().ok_or("prompt lengths or times to first token are not recorded")?;
+    let d = shapes(a)?.ttft_by_prompt.as_ref().ok_or("prompt lengths or times to first token are not recorded")?;
     let x = axis("prompt tokens", &d.x, 1.0);
-    let y = axis("TTFT, ms", &d.y, 1e6);
+    let line = fitted(a, d, x.scale);
+    // The line may begin below the fastest request.
+    let lowest = line.iter().flatten().filter_map(|(_, v)| *v).map(|ms| ms * 1e6).fold(d.y.from, f64::min);
+    let y = axis("TTFT, ms", &DensityAxis { from: lowest, ..d.y }, 1e6);
     let mut marks = Vec::new();
     let mut key = Vec::new();
     if d.points.is_empty() {
         marks.extend(density(d));
-        key.push((Ink::Sky, "requests, darker where more".to_string()));
+        key.push((Ink::Sky, "requests, stronger where more".to_string()));
     } else {
         let points = d.points.iter().map(|(x, y)| (*x, y / 1e6)).collect();
         let alpha = if d.points.len() > 100 { 0.45 } else { 0.8 };
@@ -43,7 +48,7 @@ fn build(report: &Report) -> Built {
         key.push((Ink::Sky, "a request".to_string()));
     }
     let mut spots = Vec::new();
-    for (p, ink, name) in [(50.0, Ink::Blue, "median"), (95.0, Ink::Vermillion, "P95")] {
+    for (p, ink, name) in [(50.0, Ink::Purple, "median"), (95.0, Ink::Vermillion, "P95")] {
         let steps = steps(a, &x, p);
         if steps.iter().any(|(_, v)| v.is_some()) {
             marks.push(Mark::Line { points: steps, ink, width: 2.4, dashed: false, label: String::new() });
@@ -51,12 +56,12 @@ fn build(report: &Report) -> Built {
         }
     }
     spots.extend(bucket_spots(a, &x));
-    if let Some((line, name)) = fitted(a, &x) {
-        marks.push(Mark::Line { points: line, ink: Ink::Text, width: 1.4, dashed: true, label: String::new() });
-        key.push((Ink::Text, name));
+    if let Some(points) = line {
+        marks.push(Mark::Line { points, ink: Ink::Text, width: 1.4, dashed: true, label: String::new() });
+        key.push((Ink::Text, "fitted line".to_string()));
     }
     marks.push(Mark::Key(key));
-    let subtitle = format!("{} answered requests", d.requests);
+    let subtitle = format!("{} answered requests", amount(d.requests as f64));
     let note = match &a.evidence.ttft {
         Some(t) => format!(
             "The line is fitted to {}: {} ms and {} ms for each 1000 prompt tokens. What lies above it waited, was held up, or was computed beside others.",
@@ -137,16 +142,16 @@ fn bucket_spots(a: &RunAnalysis, x: &Axis) -> Vec<Spot> {
     a.buckets.iter().filter_map(spot).collect()
 }
 
-/// The fitted line, and its name.
-fn fitted(a: &RunAnalysis, x: &Axis) -> Option<(Vec<(f64, Option<f64>)>, String)> {
-    let t = a.evidence.ttft.as_ref().filter(|t| t.ms_per_1k_tokens > 0.0)?;
+/// The fitted line over the prompts that there were.
+fn fitted(a: &RunAnalysis, d: &Density, scale: Scale) -> Option<Vec<(f64, Option<f64>)>> {
+    let t = a.evidence.ttft.as_ref().filter(|t| t.ms_per_1k_tokens > 0.0 && t.base_ms > 0.0)?;
     let at = |k: usize| {
         let share = k as f64 / LINE_POINTS as f64;
-        let tokens = match x.scale {
-            Scale::Log => x.from * (x.to / x.from).powf(share),
-            _ => x.from + (x.to - x.from) * share,
+        let tokens = match scale {
+            Scale::Log => d.x.from * (d.x.to / d.x.from).powf(share),
+            _ => d.x.from + (d.x.to - d.x.from) * share,
         };
         (tokens, Some(t.base_ms + t.ms_per_1k_tokens * tokens / 1000.0))
     };
-    Some(((0..=LINE_POINTS).map(at).collect(), "fitted line".to_string()))
+    Some((0..=LINE_POINTS).map(at).collect())
 }

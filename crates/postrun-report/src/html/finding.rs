@@ -74,7 +74,9 @@ fn proved(e: &Evidence, proof: &Proof<'_>) -> String {
     links.extend(requests.map(|r| format!("<a href=\"#{run}-q{r}\">request {r}</a>")));
     let shown =
         if links.is_empty() { String::new() } else { format!(" <span class=\"see\">{}</span>", links.join(" ")) };
-    format!("{}{shown}", escape(&evidence(e)))
+    // Requests with a link need no other mention.
+    let unlinked = e.requests.iter().filter(|r| !proof.requests.contains(r)).copied().collect();
+    format!("{}{shown}", escape(&evidence(&Evidence { requests: unlinked, ..e.clone() })))
 }
 
 /// The drawn chart that says most of a figure: the one that names it first.

@@ -128,11 +128,11 @@
           make("text", { x: 8, y: y + 47 }, `mean ${round(values.reduce((a, b) => a + b, 0) / values.length)}`));
         y += high + gap;
       });
-      const ticks = 6;
-      for (let k = 0; k <= ticks; k++) {
-        const s = from + (to - from) * k / ticks;
-        const anchor = k === 0 ? "start" : k === ticks ? "end" : "middle";
-        svg.append(make("text", { x: x(s), y: y + 8, "text-anchor": anchor }, `${round(s)} s`));
+      const rough = (to - from) / 6;
+      const power = 10 ** Math.floor(Math.log10(rough));
+      const every = [1, 2, 5, 10].map((k) => k * power).find((k) => k >= rough);
+      for (let s = Math.ceil(from / every) * every; s <= to; s += every) {
+        svg.append(make("text", { x: x(s), y: y + 8, "text-anchor": s > to - every / 3 ? "end" : "middle" }, `${round(s)} s`));
       }
       svg.setAttribute("viewBox", `0 0 1000 ${y + 18}`);
       said.textContent = `${round(from)} s to ${round(to)} s of ${round(end)} s`;

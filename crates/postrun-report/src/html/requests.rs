@@ -35,10 +35,9 @@ const COLUMNS: [Column; 10] = [
 
 /// The table; nothing where no request is known by itself.
 pub(super) fn section(a: &RunAnalysis, run: &str) -> String {
-    let rows = &a.shapes.listed;
-    if rows.is_empty() {
+    let Some(rows) = a.shapes.as_ref().map(|s| &s.listed).filter(|rows| !rows.is_empty()) else {
         return String::new();
-    }
+    };
     let shown: Vec<&Column> = COLUMNS.iter().filter(|(_, get)| rows.iter().any(|r| get(r).is_some())).collect();
     let ids = rows.iter().any(|r| r.request_id.is_some());
     let notes = rows.iter().any(|r| note(r).is_some());
@@ -51,11 +50,11 @@ pub(super) fn section(a: &RunAnalysis, run: &str) -> String {
     out.push_str(&controls(a, run));
     out.push_str(&format!(
         "<div class=\"scroll tall\" role=\"region\" tabindex=\"0\" aria-label=\"Requests worth a look\">\
-         <table class=\"sortable\" id=\"{run}-slowest\"><caption class=\"hidden\">Requests worth a look, slowest first\
+         <table class=\"sortable requests\" id=\"{run}-slowest\"><caption class=\"hidden\">Requests worth a look, slowest first\
          </caption>\n<thead><tr><th scope=\"col\">request</th>"
     ));
     if ids {
-        out.push_str("<th scope=\"col\">id</th>");
+        out.push_str("<th scope=\"col\" class=\"id\">id</th>");
     }
     shown.iter().for_each(|(name, _)| out.push_str(&format!("<th scope=\"col\" class=\"n\">{name}</th>")));
     if notes {
@@ -100,7 +99,8 @@ fn row(a: &RunAnalysis, r: &ListedRequest, run: &str, (shown, ids, notes): (&[&C
         r.request
     );
     if ids {
-        out.push_str(&format!("<td>{}</td>", escape(r.request_id.as_deref().unwrap_or("-"))));
+        let id = escape(r.request_id.as_deref().unwrap_or("-"));
+        out.push_str(&format!("<td class=\"id\" title=\"{id}\">{id}</td>"));
     }
     for (_, get) in shown {
         match get(r) {

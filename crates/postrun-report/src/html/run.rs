@@ -28,7 +28,7 @@ pub(super) fn section(report: &Report, number: usize, several: bool) -> Result<S
     let pictures = chart::of_run(report);
     let figures = sections::figures(report, 0);
     let rows = figures.iter().flat_map(|(id, s)| keys(&format!("{run}-{id}"), s)).collect();
-    let requests_shown = a.shapes.listed.iter().map(|r| r.request).collect();
+    let requests_shown = a.shapes.iter().flat_map(|s| &s.listed).map(|r| r.request).collect();
     let proof = Proof { run: &run, pictures: &pictures, rows: &rows, requests: &requests_shown };
     let mut out = head(report, &run, several);
     out.push_str(&verdict(report, &run));
@@ -81,7 +81,9 @@ fn verdict(report: &Report, run: &str) -> String {
     }
     let section = diagnosis_section::verdict(&report.diagnosis);
     let gravest = report.diagnosis.findings.iter().map(|f| f.severity).filter(|s| *s > Severity::Info).max();
-    let class = gravest.map_or("calm", diagnosis_section::severity);
+    // Nothing found where much could not be judged is no good news.
+    let quiet = if report.diagnosis.not_checked.is_empty() { "calm" } else { "info" };
+    let class = gravest.map_or(quiet, diagnosis_section::severity);
     let lines: String = section.lines.iter().map(|l| format!("<p>{}</p>\n", escape(l))).collect();
     format!("<section id=\"{run}-verdict\" class=\"verdict {class}\">\n<h2>Verdict</h2>\n{lines}</section>\n")
 }
