@@ -21,7 +21,7 @@ fn kv_tight() -> (tempfile::TempDir, PathBuf) {
 
 /// A run whose error texts, model and label are markup.
 fn hostile() -> (tempfile::TempDir, PathBuf) {
-    let text = std::fs::read_to_string(fixture("cases/b03_failed_requests/input/result.json")).unwrap();
+    let text = std::fs::read_to_string(fixture("cases/b03_failed_requests/input/b.json")).unwrap();
     let mut result: serde_json::Value = serde_json::from_str(&text).unwrap();
     let evil = "</style></script><script>window.pwned=1</script><img src=x onerror='window.pwned=2'>";
     result["model_id"] = json!(evil);
@@ -29,9 +29,9 @@ fn hostile() -> (tempfile::TempDir, PathBuf) {
         *error = json!(evil);
     }
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("<b>run</b>.json"), result.to_string()).unwrap();
+    std::fs::write(dir.path().join("<b>run.json"), result.to_string()).unwrap();
     let path = dir.path().join("report.html");
-    let input = dir.path().join("<b>run</b>.json");
+    let input = dir.path().join("<b>run.json");
     let ran = run(["report", input.to_str().unwrap(), "-o", path.to_str().unwrap()]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     (dir, path)
@@ -49,7 +49,7 @@ fn findings_come_first_and_every_link_leads_somewhere() {
     let mut page = Page::open(&browser);
     page.go(&path);
     let found = report(&fixture("server_side/kv_tight/input"), &["--slo", "ttft=1s,tpot=50ms"]);
-    let findings = found["runs"][0]["diagnosis"]["findings"].as_array().unwrap().len();
+    let findings = found["runs"][0]["findings"].as_array().unwrap().len();
     assert!(findings > 0);
     assert_eq!(page.eval("document.querySelectorAll('.finding').length"), json!(findings));
     assert_eq!(page.eval("[...document.querySelectorAll('.finding')].every(f => f.checkVisibility())"), json!(true));
@@ -170,7 +170,7 @@ fn injected_markup_stays_text() {
     let text = page.eval("document.body.textContent");
     let text = text.as_str().unwrap();
     assert!(text.contains("failed: </style></script><script>window.pwned=1</script>"), "the error is not shown");
-    assert!(text.contains("<b>run</b>"), "the label is not shown");
+    assert!(text.contains("<b>run"), "the label is not shown");
     clean(&page, "with markup");
 }
 
