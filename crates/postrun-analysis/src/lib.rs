@@ -31,6 +31,7 @@ mod requests;
 mod run;
 mod scope;
 mod server;
+mod shape;
 mod stall;
 mod steady;
 mod summary;
@@ -59,6 +60,10 @@ pub use request_values::{RequestValues, request_values};
 pub use requests::CREDIBLE_NS;
 pub use run::{Options, RequestCounts, RunAnalysis, analyse};
 pub use server::{ClockFacts, Holder, KvCacheUsage, KvTokens, Level, Preemption, ServerFacts};
+pub use shape::{
+    Density, DensityAxis, DensityCell, GapBin, GoodputCurve, ListedRequest, ObjectiveCurve, PhaseRow, PhaseScope,
+    Phases, Quantiles, RequestOutcome, Shapes,
+};
 pub use stall::{Stall, StallClass, Stalls, Trigger};
 pub use steady::SteadyState;
 pub use summary::{PERCENTILES, Summary};

@@ -161,7 +161,6 @@ pub(crate) struct StallFindings {
     pub overtaken: Vec<u32>,
     /// Every judged pause.
     judged: Vec<candidate::Pause>,
-    timed: bool,
 }
 
 impl StallFindings {

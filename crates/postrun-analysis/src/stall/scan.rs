@@ -136,7 +136,7 @@ impl<'a> StallScan<'a> {
         };
         let overtaken = if timed { overtaken::find(self.requests) } else { Vec::new() };
         let preempted = preempted(&judged);
-let listed = listed(judged.iter().filter(|p| window.is_none_or(|w| w.contains(p.gap.to_ns))), total, timed);
+        let listed = listed(judged.iter().filter(|p| window.is_none_or(|w| w.contains(p.gap.to_ns))), total, timed);
         StallFindings { stalls: listed, timed, preempted, overtaken, judged }
     }
 }

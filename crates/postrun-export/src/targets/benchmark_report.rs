@@ -172,7 +172,7 @@ fn observed(run: &RunAnalysis) -> Value {
         }
         Some(value)
     };
-    let count = |l: &Option<postrun_analysis::Level>| level(l.map(|l| l.mean), l.map(|l| l.max), "count");
+    let count = |l: &Option<postrun_analysis::Level>| level(l.and_then(|l| l.mean), l.map(|l| l.max), "count");
     let kv = server.kv_cache_usage.as_ref();
     object([
         ("kv_cache_usage", level(kv.and_then(|k| k.mean), kv.and_then(|k| k.max), "fraction")),
