@@ -18,7 +18,7 @@ const LATENCIES: [(&str, &str, f64); 5] = [
 /// Columns before the first figure: run, load, ok, failed.
 const FIRST_FIGURE: usize = 4;
 /// Before the best figure of a column.
-const BEST: &str = "▸ ";
+const BEST: &str = "▸";
 
 /// One figure of every run.
 #[derive(Default)]
@@ -102,7 +102,7 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
     let mut section = Section::new(format!("{} runs", runs.len()));
     section.table = Some(grid);
     if marked {
-        section.notes.push(format!("{BEST}best of the runs."));
+        section.notes.push(format!("{BEST} best of the runs."));
     }
     if few {
         section.notes.push(FEW_NOTE.to_string());
