@@ -95,6 +95,26 @@ pub static CONVENTIONS: &[Convention] = &[
         // Templates and re-tokenising shift a length by some tokens; they do not halve or double it.
         |d| (0.5..2.0).contains(&(d.computed / d.reported)),
     ),
+    computable("rounded", "the client rounds what it stores to two to four decimals", |d| {
+        (d.computed - d.reported).abs() <= 0.051
+    }),
+    computable(
+        "nearest_rank",
+        "the client takes the value at rank ceil(n·p) of the sorted ones, without interpolation, and may round it",
+        |d| d.stat.starts_with('p') || (d.computed - d.reported).abs() <= 0.051,
+    ),
+    computable(
+        "rank_down",
+        "the client takes element floor(n·p) of the sorted ones, without interpolation",
+        |d| d.stat.starts_with('p'),
+    ),
+    computable("sample_deviation", "the client divides by n − 1, postrun by n", |d| d.computed <= d.reported),
+    computable(
+        "latency_per_token",
+        "the client divides the whole latency, TTFT included, by the chunks or tokens of the answer",
+        |_| true,
+    ),
+    elsewhere("guessed_by_client", "the client's own estimate, not a figure of its records"),
     elsewhere("thresholds_not_stored", "the file does not store the objectives it was counted with"),
     elsewhere("not_from_requests", "counted by the server or by side probes, not from these requests"),
     elsewhere("speech_only", "real-time factor of speech recognition, 0 for everything else"),

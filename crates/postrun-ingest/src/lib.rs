@@ -4,6 +4,7 @@
 //! computes a metric. Oddities of a format end in its file under `formats/`; the rest of the house never hears of them.
 
 mod bench;
+mod client;
 mod detect;
 mod error;
 mod formats;
@@ -14,6 +15,7 @@ mod metric;
 mod server;
 mod session;
 mod sink;
+mod summary;
 mod text;
 
 pub use detect::{find_ingestor, recognise};

@@ -10,6 +10,7 @@ use crate::input::source::{Input, Source};
 use crate::server::merge;
 use crate::server::recording::{Located, ServerSink};
 use crate::sink::{self, Collected, RunSink, sanitize, settle};
+use crate::summary;
 use postrun_schema::{IssueCode, Manifest, Staging};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,7 +92,7 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
     if collected.is_empty() && recordings.is_empty() {
         return Err(nothing_found(inputs, &left_alone));
     }
-    let mut settled = settle(collected, &files);
+    let mut settled = settle(summary::unite(collected)?, &files);
     settled.duplicates.dedup();
     for name in settled.duplicates {
         left_alone.push(LeftAlone { name, why: "holds runs already read from another file".to_string() });

@@ -4,6 +4,7 @@ use crate::error::IngestError;
 use crate::input::source::Source;
 use crate::json::records::Walked;
 use crate::json::shorten;
+use crate::summary::Part;
 use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, PendingRun, SourceFile, Staging};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -22,6 +23,8 @@ pub(crate) struct Collected {
     pub group: PathBuf,
     /// Equal fingerprints are the same run read twice.
     pub fingerprint: Option<Fingerprint>,
+    /// Where other files may tell of the same run.
+    pub part: Option<Part>,
 }
 
 /// What tells whether two readings are of the same run.
@@ -70,6 +73,16 @@ impl RunSink<'_> {
 
     /// Takes a finished run.
     pub(crate) fn commit(&mut self, writer: DatasetWriter, finished: FinishedRun) -> Result<(), IngestError> {
+        self.commit_part(writer, finished, None)
+    }
+
+    /// Takes a finished run of which other files tell too.
+    pub(crate) fn commit_part(
+        &mut self,
+        writer: DatasetWriter,
+        finished: FinishedRun,
+        part: Option<Part>,
+    ) -> Result<(), IngestError> {
         let run = writer.finish(finished.manifest)?;
         self.collected.push(Collected {
             run,
@@ -81,6 +94,7 @@ impl RunSink<'_> {
             file: self.file,
             group: self.group.clone(),
             fingerprint: finished.fingerprint,
+            part,
         });
         Ok(())
     }

@@ -58,11 +58,12 @@ pub enum IssueCode {
     JoinDisagrees,
     ClockNotAligned,
     DoubleFact,
+    DuplicateRequest,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 39] = [
+    pub const ALL: [IssueCode; 40] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -102,6 +103,7 @@ impl IssueCode {
         IssueCode::JoinDisagrees,
         IssueCode::ClockNotAligned,
         IssueCode::DoubleFact,
+        IssueCode::DuplicateRequest,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -187,6 +189,7 @@ impl IssueCode {
                 "how the server's clock lies to the client's is not known; no time is taken between them"
             }
             IssueCode::DoubleFact => "two files of the server disagree about the same fact; the first one counts",
+            IssueCode::DuplicateRequest => "two requests of one id; both are kept",
             IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
         }
     }

@@ -164,12 +164,10 @@ impl DatasetWriter {
             tables.insert(Table::Chunks.name().to_string(), chunks);
         }
         if !self.reported.is_empty() {
-            let mut writer = TableWriter::create(&self.dir, Table::Reported)?;
-            writer.write(&reported_batch(&self.reported)?)?;
-            tables.insert(Table::Reported.name().to_string(), writer.finish()?);
+            tables.insert(Table::Reported.name().to_string(), write_reported(&self.dir, &self.reported)?);
         }
         manifest.tables = tables;
-        Ok(PendingRun { manifest, dir: self.dir })
+        Ok(PendingRun { manifest, dir: self.dir, reported: self.reported })
     }
 }
 
@@ -179,4 +177,24 @@ pub struct PendingRun {
     /// What will be written; the label may still change.
     pub manifest: Manifest,
     pub(crate) dir: PathBuf,
+    reported: Vec<ReportedRow>,
+}
+
+impl PendingRun {
+    /// Adds the figures of `other`, a reading of the same run that is not kept.
+    pub fn adopt_reported(&mut self, other: &PendingRun) -> Result<(), SchemaError> {
+        if other.reported.is_empty() {
+            return Ok(());
+        }
+        self.reported.extend(other.reported.iter().cloned());
+        let table = write_reported(&self.dir, &self.reported)?;
+        self.manifest.tables.insert(Table::Reported.name().to_string(), table);
+        Ok(())
+    }
+}
+
+fn write_reported(dir: &Path, rows: &[ReportedRow]) -> Result<TableFile, SchemaError> {
+    let mut writer = TableWriter::create(dir, Table::Reported)?;
+    writer.write(&reported_batch(rows)?)?;
+    writer.finish()
 }

@@ -3,8 +3,11 @@
 mod aiperf_gpu_telemetry;
 mod aiperf_server_metrics;
 #[cfg(test)]
+mod client_test;
+#[cfg(test)]
 mod damage_test;
 mod gpu_dmon;
+mod inference_profiler;
 mod llama_cpp_log;
 mod nvidia_smi_csv;
 mod otlp_spans;
@@ -28,6 +31,7 @@ use crate::ingestor::Ingestor;
 pub static INGESTORS: &[&Ingestor] = &[
     &vllm_bench::VLLM_BENCH,
     &sglang_bench::SGLANG_BENCH,
+    &inference_profiler::INFERENCE_PROFILER,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
     &prometheus_text::PROMETHEUS_TEXT,
