@@ -103,11 +103,9 @@ pub static CONVENTIONS: &[Convention] = &[
         "the client takes the value at rank ceil(n·p) of the sorted ones, without interpolation, and may round it",
         |d| d.stat.starts_with('p') || (d.computed - d.reported).abs() <= 0.051,
     ),
-    computable(
-        "rank_down",
-        "the client takes element floor(n·p) of the sorted ones, without interpolation",
-        |d| d.stat.starts_with('p'),
-    ),
+    computable("rank_down", "the client takes element floor(n·p) of the sorted ones, without interpolation", |d| {
+        d.stat.starts_with('p')
+    }),
     computable("sample_deviation", "the client divides by n − 1, postrun by n", |d| d.computed <= d.reported),
     computable(
         "latency_per_token",

@@ -140,6 +140,7 @@ impl Reading<'_> {
                     collected: self.collected,
                     file: self.file,
                     group: candidate.group.clone(),
+                    folder: candidate.folder(),
                     default_label: candidate.label.clone(),
                     started,
                 };

@@ -23,6 +23,8 @@ pub(crate) struct Collected {
     pub group: PathBuf,
     /// Equal fingerprints are the same run read twice.
     pub fingerprint: Option<Fingerprint>,
+    /// The folder of the file itself, named or found; `None`: standard input.
+    pub folder: Option<PathBuf>,
     /// Where other files may tell of the same run.
     pub part: Option<Part>,
 }
@@ -62,6 +64,7 @@ pub struct RunSink<'a> {
     pub(crate) collected: &'a mut Vec<Collected>,
     pub(crate) file: usize,
     pub(crate) group: PathBuf,
+    pub(crate) folder: Option<PathBuf>,
     pub(crate) default_label: String,
     pub(crate) started: usize,
 }
@@ -94,6 +97,7 @@ impl RunSink<'_> {
             file: self.file,
             group: self.group.clone(),
             fingerprint: finished.fingerprint,
+            folder: self.folder.clone(),
             part,
         });
         Ok(())

@@ -37,7 +37,7 @@ pub(crate) fn unite(collected: Vec<Collected>) -> Result<Vec<Collected>, IngestE
 
 fn belongs(run: &Collected, summary: &Collected) -> bool {
     let (Some(a), Some(b)) = (&run.part, &summary.part) else { return false };
-    let together = !run.group.as_os_str().is_empty() && run.group == summary.group && a.key == b.key;
+    let together = run.folder.is_some() && run.folder == summary.folder && a.key == b.key;
     a.tool == b.tool && (together || (!a.totals.is_empty() && a.totals == b.totals))
 }
 

@@ -6,6 +6,7 @@ mod aiperf_server_metrics;
 mod client_test;
 #[cfg(test)]
 mod damage_test;
+mod evalscope_perf;
 mod gpu_dmon;
 mod inference_profiler;
 mod llama_cpp_log;
@@ -32,6 +33,7 @@ pub static INGESTORS: &[&Ingestor] = &[
     &vllm_bench::VLLM_BENCH,
     &sglang_bench::SGLANG_BENCH,
     &inference_profiler::INFERENCE_PROFILER,
+    &evalscope_perf::EVALSCOPE_PERF,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
     &prometheus_text::PROMETHEUS_TEXT,

@@ -6,8 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// File names that say nothing: the folder's name is the run's.
-const GENERIC_STEMS: &[&str] =
-    &["result", "results", "output", "benchmark", "bench", "server", "metrics", "spans", "metrics_timeline", "log"];
+const GENERIC_STEMS: &[&str] = &[
+    "result",
+    "results",
+    "output",
+    "benchmark",
+    "bench",
+    "server",
+    "metrics",
+    "spans",
+    "metrics_timeline",
+    "log",
+    "benchmark_data",
+];
 /// Folder names that say nothing either.
 const GENERIC_FOLDERS: &[&str] =
     &["", ".", "..", "/", "input", "output", "out", "artifacts", "result", "results", "reports"];
@@ -42,7 +53,7 @@ fn stem(path: &Path) -> String {
     let name = base_name(path);
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
     let ending = |name: &str| {
-        let known = [".json", ".jsonl", ".ndjson", ".txt", ".log", ".prom", ".otlp", ".csv"];
+        let known = [".json", ".jsonl", ".ndjson", ".txt", ".log", ".prom", ".otlp", ".csv", ".db"];
         known.iter().find_map(|ending| name.strip_suffix(ending)).filter(|s| !s.is_empty()).map(String::from)
     };
     // Two at most: `spans.otlp.jsonl`, `metrics.prom.txt`.
