@@ -10,6 +10,7 @@ mod evalscope_perf;
 mod gpu_dmon;
 mod inference_profiler;
 mod llama_cpp_log;
+mod llmperf;
 mod nvidia_smi_csv;
 mod otlp_spans;
 mod prometheus_query_range;
@@ -34,6 +35,7 @@ pub static INGESTORS: &[&Ingestor] = &[
     &sglang_bench::SGLANG_BENCH,
     &inference_profiler::INFERENCE_PROFILER,
     &evalscope_perf::EVALSCOPE_PERF,
+    &llmperf::LLMPERF,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
     &prometheus_text::PROMETHEUS_TEXT,
