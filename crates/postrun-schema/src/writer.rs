@@ -12,7 +12,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -181,12 +181,16 @@ pub struct PendingRun {
 }
 
 impl PendingRun {
-    /// Adds the figures of `other`, a reading of the same run that is not kept.
+    /// Adds the figures of `other`, a reading of the same run that is not kept. One that is there already stays as it is.
     pub fn adopt_reported(&mut self, other: &PendingRun) -> Result<(), SchemaError> {
-        if other.reported.is_empty() {
+        let known: BTreeSet<(&str, &str)> =
+            self.reported.iter().map(|row| (row.metric.as_str(), row.stat.as_str())).collect();
+        let is_new = |row: &&ReportedRow| !known.contains(&(row.metric.as_str(), row.stat.as_str()));
+        let new: Vec<ReportedRow> = other.reported.iter().filter(is_new).cloned().collect();
+        if new.is_empty() {
             return Ok(());
         }
-        self.reported.extend(other.reported.iter().cloned());
+        self.reported.extend(new);
         let table = write_reported(&self.dir, &self.reported)?;
         self.manifest.tables.insert(Table::Reported.name().to_string(), table);
         Ok(())

@@ -11,6 +11,7 @@ mod gpu_dmon;
 mod inference_profiler;
 mod llama_cpp_log;
 mod llmperf;
+mod mlperf_loadgen;
 mod nvidia_smi_csv;
 mod otlp_spans;
 mod prometheus_query_range;
@@ -36,6 +37,7 @@ pub static INGESTORS: &[&Ingestor] = &[
     &inference_profiler::INFERENCE_PROFILER,
     &evalscope_perf::EVALSCOPE_PERF,
     &llmperf::LLMPERF,
+    &mlperf_loadgen::MLPERF_LOADGEN,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
     &prometheus_text::PROMETHEUS_TEXT,

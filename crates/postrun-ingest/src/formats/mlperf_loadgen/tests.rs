@@ -1,0 +1,90 @@
+use super::*;
+use crate::formats::client_test::{cut_everywhere, mutate, read, read_files, shared};
+
+fn line(key: &str, value: &str) -> String {
+    format!(
+        ":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"time_ms\": 1.5, \"namespace\": \"mlperf::logging\", \"event_type\": \"POINT_IN_TIME\", \"metadata\": {{\"is_error\": false}}}}\n"
+    )
+}
+
+fn detail() -> String {
+    [
+        ("loadgen_version", "\"5.1.0\""),
+        ("effective_scenario", "\"Server\""),
+        ("effective_target_qps", "8.5"),
+        ("generated_query_count", "10"),
+        ("generated_samples_per_query", "1"),
+        ("result_min_latency_ns", "1000000"),
+        ("result_max_latency_ns", "9000000"),
+        ("result_99.90_percentile_latency_ns", "8500000"),
+        ("result_first_token_mean_latency_ns", "2500000"),
+        ("result_time_to_output_token_min", "-5"),
+        ("result_completed_samples_per_sec", "8.25"),
+    ]
+    .map(|(key, value)| line(key, value))
+    .concat()
+}
+
+const SUMMARY: &str = "================================================
+MLPerf Results Summary
+================================================
+Scenario : Server
+Completed samples per second    : 8.25
+90.0th first token percentile latency (ns) : 3000000
+Min latency (ns)                : 1000000
+Max latency (ns)                : 9000000
+Mean Time to Output Token (ns)               : 400000
+";
+
+#[test]
+fn detail_and_summary_are_one_run() {
+    let text = detail();
+    let files = [("mlperf_log_detail.txt", text.as_bytes()), ("mlperf_log_summary.txt", SUMMARY.as_bytes())];
+    let ran = read(None, &files).unwrap();
+    assert_eq!(ran.outcome.manifests.len(), 1);
+    let manifest = ran.manifest(0);
+    assert_eq!((manifest.load.request_rate, manifest.counted.completed), (Some(8.5), Some(10)));
+    let figures = [("e2e_ms", "p99.9"), ("ttft_ms", "mean"), ("requests_per_s", "value"), ("ttft_ms", "p90")];
+    assert_eq!(figures.map(|(m, s)| ran.figure(0, m, s)), [Some(8.5), Some(2.5), Some(8.25), Some(3.0)]);
+    assert_eq!(ran.figures(0).iter().filter(|f| f.0 == "e2e_ms" && f.1 == "max").count(), 1);
+    assert!((ran.figure(0, "tpot_ms", "mean").unwrap() - 0.4).abs() < 1e-9);
+    assert_eq!(ran.issue(0, IssueCode::NegativeDuration), 1);
+}
+
+#[test]
+fn an_accuracy_run_is_refused_with_the_reason() {
+    let text = line("loadgen_version", "\"5.1.0\"") + &line("effective_test_mode", "\"AccuracyOnly\"");
+    let error = read(None, &[("mlperf_log_detail.txt", text.as_bytes())]).err().unwrap().to_string();
+    assert!(error.contains("accuracy run"), "{error}");
+}
+
+#[test]
+fn damage_is_stood() {
+    cut_everywhere(&MLPERF_LOADGEN, "mlperf_log_summary.txt", SUMMARY.as_bytes());
+    mutate(&MLPERF_LOADGEN, "mlperf_log_summary.txt", SUMMARY.as_bytes());
+    mutate(&MLPERF_LOADGEN, "mlperf_log_detail.txt", detail().as_bytes());
+    let text = detail().replace("\"time_ms\"", "time_ms");
+    assert!(read(None, &[("mlperf_log_detail.txt", text.as_bytes())]).is_err());
+}
+
+#[test]
+fn published_logs_hold_what_their_summaries_print() {
+    const RUNS: usize = 7;
+    let Some(folder) = shared("public/mlperf/sample_1") else { return };
+    let both = read_files(std::slice::from_ref(&folder));
+    // One accuracy folder holds a performance run.
+    assert_eq!(both.outcome.manifests.len(), RUNS);
+    for run in 0..RUNS {
+        let sources = &both.manifest(run).sources;
+        assert_eq!(sources.len(), 2, "{sources:?}");
+        let detail = read_files(&[folder.join(&sources[0].name)]);
+        let summary = read_files(&[folder.join(&sources[1].name)]);
+        let mut shown = 0;
+        for (metric, stat, value, _) in summary.figures(0) {
+            let Some(stored) = detail.figure(0, &metric, &stat) else { continue };
+            assert!((stored - value).abs() < 0.006f64.max(1e-5 * value), "{metric} {stat}: {stored} {value}");
+            shown += 1;
+        }
+        assert!(shown >= 10, "{shown}");
+    }
+}
