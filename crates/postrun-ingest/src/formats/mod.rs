@@ -24,6 +24,7 @@ mod sglang_bench;
 mod sglang_request_metrics;
 mod sglang_server_log;
 mod tgi_log;
+mod trtllm_bench;
 mod trtllm_iteration_stats;
 mod vllm_bench;
 mod vllm_server_log;
@@ -37,6 +38,7 @@ pub static INGESTORS: &[&Ingestor] = &[
     &inference_profiler::INFERENCE_PROFILER,
     &evalscope_perf::EVALSCOPE_PERF,
     &llmperf::LLMPERF,
+    &trtllm_bench::TRTLLM_BENCH,
     &mlperf_loadgen::MLPERF_LOADGEN,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
