@@ -28,6 +28,7 @@ mod trtllm_bench;
 mod trtllm_iteration_stats;
 mod vllm_bench;
 mod vllm_server_log;
+mod workload_trace;
 
 use crate::ingestor::Ingestor;
 
@@ -40,6 +41,7 @@ pub static INGESTORS: &[&Ingestor] = &[
     &llmperf::LLMPERF,
     &trtllm_bench::TRTLLM_BENCH,
     &mlperf_loadgen::MLPERF_LOADGEN,
+    &workload_trace::WORKLOAD_TRACE,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
     &prometheus_text::PROMETHEUS_TEXT,
