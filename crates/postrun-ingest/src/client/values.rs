@@ -13,7 +13,6 @@ const LARGEST: f64 = 9.2e18;
 pub(crate) enum Scale {
     Seconds,
     Millis,
-    Micros,
     Nanos,
 }
 
@@ -23,7 +22,6 @@ impl Scale {
         match self {
             Scale::Seconds => 9,
             Scale::Millis => 6,
-            Scale::Micros => 3,
             Scale::Nanos => 0,
         }
     }
@@ -170,7 +168,7 @@ mod tests {
     fn units_move_the_point() {
         assert_eq!(scaled_ns("1700000000.123456789", Scale::Seconds), Some(1_700_000_000_123_456_789));
         assert_eq!(scaled_ns("1700000000123.4567", Scale::Millis), Some(1_700_000_000_123_456_700));
-        assert_eq!(scaled_ns("12.0006", Scale::Micros), Some(12_001));
+        assert_eq!(scaled_ns("12.0000006", Scale::Millis), Some(12_000_001));
         assert_eq!(scaled_ns("1700000000123456789", Scale::Nanos), Some(1_700_000_000_123_456_789));
         assert_eq!(scaled_ns("-1.5", Scale::Millis), Some(-1_500_000));
         assert_eq!(scaled_ns("2e-3", Scale::Seconds), Some(2_000_000));

@@ -1,3 +1,5 @@
+//! Tests of the format: values that can be checked on paper, damage, and real files against their own figures.
+
 use super::*;
 use crate::formats::client_test::{cut_everywhere, mutate, read, read_files, shared};
 

@@ -1,3 +1,5 @@
+//! Tests of the format: values that can be checked on paper, damage, and real files against their own figures.
+
 use super::*;
 use crate::formats::client_test::{cut_everywhere, mutate, read, read_files, shared};
 use postrun_schema::Table;
@@ -11,7 +13,8 @@ const MOONCAKE: &str = "{\"timestamp\": 27000, \"input_length\": 600, \"output_l
 
 #[test]
 fn arrivals_and_lengths_are_read() {
-    let expected: [(&str, &str, &[Option<i64>], &[Option<i64>]); 3] = [
+    type Column<'a> = &'a [Option<i64>];
+    let expected: [(&str, &str, Column<'_>, Column<'_>); 3] = [
         ("a.csv", AZURE, &[Some(479_960_000), Some(531_960_000), Some(0)], &[Some(4808), Some(3180), Some(12)]),
         ("b.csv", BURST, &[Some(0), Some(40_500_000_000)], &[Some(50), Some(70)]),
         ("m.jsonl", MOONCAKE, &[Some(0), Some(3_500_000_000)], &[Some(600), Some(601)]),
