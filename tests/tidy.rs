@@ -94,7 +94,7 @@ fn libraries_are_silent_and_know_no_tool() {
 
 /// Modules that exist under `#[cfg(test)]` alone are named so.
 fn is_test(path: &str) -> bool {
-    path.ends_with("/tests.rs") || path.ends_with("_test.rs")
+    path.ends_with("/tests.rs") || path.ends_with("_test.rs") || path.contains("/src/tests/")
 }
 
 #[test]

@@ -95,14 +95,70 @@ pub static CONVENTIONS: &[Convention] = &[
         // Templates and re-tokenising shift a length by some tokens; they do not halve or double it.
         |d| (0.5..2.0).contains(&(d.computed / d.reported)),
     ),
+    computable(
+        "client_tokenizer_outputs",
+        "the client counts output tokens with its own tokenizer, the stored lengths are the server's",
+        |d| (0.5..2.0).contains(&(d.computed / d.reported)),
+    ),
+    computable(
+        "all_exported_requests",
+        "the client counts every request of its file, also those without a response, over last response − first send",
+        |d| (d.has_issue)(IssueCode::FailedRequests) || d.reported_is_longer(),
+    ),
+    computable("printed_to_3_decimals", "the client stores three decimals", |d| {
+        (d.computed - d.reported).abs() <= 0.000_5 + 1e-9 * d.reported.abs()
+    }),
+    computable(
+        "mean_of_rate_curve",
+        "the client averages a curve of rates between its own first and last point, which need not be the whole duration",
+        |d| (0.8..1.25).contains(&(d.computed / d.reported)),
+    ),
+    computable("cancelled_are_failed", "the client counts cancelled requests as failed", |d| d.reported >= d.computed),
+    computable(
+        "last_response",
+        "the client's duration runs to the last response of any request, postrun's value to the last token of an ok one",
+        |d| d.reported_is_longer(),
+    ),
+    computable(
+        "all_requests_coarse_times",
+        "the client averages over failed requests too, and takes these times from floats that keep 256 ns",
+        |d| {
+            (d.has_issue)(IssueCode::FailedRequests)
+                || (d.computed - d.reported).abs() <= 1e-3 * d.reported.abs().max(1.0)
+        },
+    ),
+    computable("nearest_rank", "the client's percentiles are values that occur, not interpolated", |d| {
+        d.stat.starts_with('p')
+    }),
+    computable(
+        "to_stream_end_nearest_rank",
+        "the client's clock runs to the end of the response, and its percentiles are values that occur",
+        |d| d.stat.starts_with('p') || d.reported_is_longer(),
+    ),
+    computable(
+        "weighted_by_tokens",
+        "the client counts the mean of a request once for every token it covers, and its percentiles are values that occur",
+        |d| d.stat != "min" && d.stat != "max",
+    ),
+    computable(
+        "per_token_after_first",
+        "the client counts every token but one, also where the first chunk carried several",
+        |d| d.stat == "std" || d.computed >= d.reported * (1.0 - 1e-6),
+    ),
+    computable(
+        "tokens_share_chunk_time",
+        "the client gives all tokens of a chunk the time of the chunk, so that all but one of its gaps are 0",
+        |d| (d.has_issue)(IssueCode::MultiTokenChunks) || d.computed >= d.reported,
+    ),
+    elsewhere(
+        "failures_as_infinite",
+        "failed requests are in it, as infinitely slow or from when they were meant to be sent",
+    ),
+    elsewhere("stages_not_marked", "the records do not say which stage of the load a request belongs to"),
+    elsewhere("schedule_not_stored", "the file does not say when a request was meant to be sent"),
     computable("rounded", "the client rounds what it stores to two to four decimals", |d| {
         (d.computed - d.reported).abs() <= 0.051
     }),
-    computable(
-        "nearest_rank",
-        "the client takes the value at rank ceil(n·p) of the sorted ones, without interpolation, and may round it",
-        |d| d.stat.starts_with('p') || (d.computed - d.reported).abs() <= 0.051,
-    ),
     computable("rank_down", "the client takes element floor(n·p) of the sorted ones, without interpolation", |d| {
         d.stat.starts_with('p')
     }),

@@ -38,7 +38,9 @@ pub use availability::{Unavailable, supplier, without_client};
 pub use bucket::{BucketEdges, BucketResult};
 pub use convention::{CONVENTIONS, Convention};
 pub use error::AnalysisError;
-pub use evidence::{ChangePoint, Evidence, Feature, Growth, Lateness, Tail, TtftDrivers, WarmUp};
+pub use evidence::{
+    ChangePoint, Crowding, Evidence, Failures, Feature, Growth, Lateness, Outside, Tail, TtftDrivers, WarmUp,
+};
 pub use facts::RunFacts;
 pub use figure::{MetricSummary, RunValue};
 pub use metric::{Better, Compute, GapValue, Metric};

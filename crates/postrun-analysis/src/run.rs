@@ -167,6 +167,15 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
     }
     let values = run_values(&facts);
     let duration_is_clients = facts.duration_s.map(|_| window.is_none() && manifest.duration_ns.is_some());
+    let timeline = axis.map(|axis| over_time(axis, &requests, &in_flight, chunks.as_ref(), &tracks));
+    let evidence = evidence::collect(&evidence::Sources {
+        requests: &requests,
+        in_flight: &in_flight,
+        manifest,
+        preempted: &hit_requests(stalls),
+        server: &facts.server,
+        timeline: timeline.as_ref(),
+    });
     let mut run = RunAnalysis {
         manifest: manifest.clone(),
         requests: counts,
@@ -177,9 +186,9 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         metrics,
         buckets,
         steady: found.map(|found| steady_state(found, &whole, manifest, chunks.as_ref())),
-        timeline: axis.map(|axis| over_time(axis, &requests, &in_flight, chunks.as_ref(), &tracks)),
+        timeline,
         stalls: stalls.map(|found| found.stalls.clone()),
-        evidence: evidence::collect(&requests, &in_flight, manifest, &hit_requests(stalls)),
+        evidence,
         objectives: options.objectives.clone(),
         reported: Vec::new(),
         unavailable: Vec::new(),
@@ -321,7 +330,7 @@ fn unavailable(run: &RunAnalysis, dataset: &Dataset, read: (&Requests, &Tracks))
 /// A figure of ours by metric and statistic, in the unit of its id.
 fn lookup(run: &RunAnalysis, span_s: Option<f64>, metric: &str, stat: &str) -> Option<f64> {
     if stat != "value" {
-        let scale = if metric.ends_with("_ms") { 1e-6 } else { 1.0 };
+        let scale = if metric.ends_with("_ms") && stat != "count" { 1e-6 } else { 1.0 };
         return run.metric(metric).and_then(|s| s.stat(stat)).map(|v| v * scale);
     }
     match metric {

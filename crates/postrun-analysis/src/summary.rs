@@ -29,7 +29,7 @@ impl Summary {
         self.percentiles.iter().find(|x| x.p == p)
     }
 
-    /// `mean`, `std`, `min`, `max`, `count` or `p<number>`.
+    /// `mean`, `std`, `min`, `max`, `count`, `sum` or `p<number>`.
     pub fn stat(&self, name: &str) -> Option<f64> {
         match name {
             "mean" => Some(self.mean),
@@ -37,6 +37,7 @@ impl Summary {
             "min" => Some(self.min),
             "max" => Some(self.max),
             "count" => Some(self.count as f64),
+            "sum" => Some(self.mean * self.count as f64),
             _ => {
                 let p: f64 = name.strip_prefix('p')?.parse().ok()?;
                 self.percentile(p).map(|x| x.value)

@@ -173,6 +173,9 @@ pub struct DiagnoseArgs {
     /// Form of the diagnosis
     #[arg(long, value_enum, default_value = "table")]
     pub format: DiagnosisFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
     /// Exit with 1 if there is a finding of this severity or graver
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<FailOn>,

@@ -25,7 +25,10 @@ pub fn duration_ns(text: &str) -> Result<f64, String> {
     Ok(amount * scale)
 }
 
-/// `1.5s`, `-20ms`, or seconds without a unit, in nanoseconds.
+/// Seconds without a unit are Unix time: nothing else is that large.
+const UNIX_SECONDS: i64 = 100_000_000;
+
+/// `1.5s`, `-20ms`, or Unix seconds without a unit, in nanoseconds.
 pub fn offset(text: &str) -> Result<i64, String> {
     let text = text.trim();
     let (sign, size) = match text.strip_prefix('-') {
@@ -33,7 +36,7 @@ pub fn offset(text: &str) -> Result<i64, String> {
         None => (1.0, text.strip_prefix('+').unwrap_or(text)),
     };
     // Unix seconds have more digits than a float of nanoseconds keeps.
-    if let Some((whole, fraction)) = seconds_exactly(size) {
+    if let Some((whole, fraction)) = seconds_exactly(size).filter(|(whole, _)| *whole >= UNIX_SECONDS) {
         return whole
             .checked_mul(1_000_000_000)
             .and_then(|ns| ns.checked_add(fraction))
@@ -133,10 +136,8 @@ mod tests {
     #[test]
     fn offsets_keep_every_digit() {
         assert_eq!(offset("1796015124.317500001"), Ok(1_796_015_124_317_500_001));
-        assert_eq!(
-            (offset("-20ms"), offset("+1.5s"), offset("-3")),
-            (Ok(-20_000_000), Ok(1_500_000_000), Ok(-3_000_000_000))
-        );
+        assert_eq!((offset("-20ms"), offset("+1.5s")), (Ok(-20_000_000), Ok(1_500_000_000)));
+        assert!(offset("5").unwrap_err().contains("no unit"));
         assert!(offset("soon").is_err() && offset("99999999999999999").is_err());
     }
 

@@ -63,11 +63,12 @@ pub fn diagnose(run: &RunAnalysis, set: &RuleSet) -> Diagnosis {
 }
 
 /// Links symptoms to the causes that were found too, and puts causes first: by severity, then by how much they explain.
-fn rank(findings: &mut Vec<Finding>) {
-    let found: BTreeSet<String> = findings.iter().map(|f| f.rule.clone()).collect();
+pub(crate) fn rank(findings: &mut Vec<Finding>) {
+    let found: BTreeSet<String> = findings.iter().filter(|f| !f.explains_nothing).map(|f| f.rule.clone()).collect();
     for finding in findings.iter_mut() {
         let causes = RULES.iter().find(|r| r.id == finding.rule).map_or(&[][..], |r| r.explained_by);
-        finding.caused_by = causes.iter().filter(|c| found.contains(**c)).map(|c| c.to_string()).collect();
+        let applies = |c: &&&str| found.contains(**c) && !finding.not_caused_by.contains(*c);
+        finding.caused_by = causes.iter().filter(applies).map(|c| c.to_string()).collect();
     }
     let mut order: Vec<Finding> = Vec::with_capacity(findings.len());
     let mut rest = std::mem::take(findings);

@@ -111,6 +111,12 @@ pub struct Finding {
     /// Share of what users wait for that it explains, 0 to 1: ranks findings of one severity.
     #[serde(skip)]
     pub weight: f64,
+    /// Rules whose findings usually explain one of this rule, and do not explain this one.
+    #[serde(skip)]
+    pub not_caused_by: Vec<&'static str>,
+    /// It explains no other finding, whatever its rule usually explains.
+    #[serde(skip)]
+    pub explains_nothing: bool,
 }
 
 impl Finding {
@@ -129,6 +135,8 @@ impl Finding {
             caused_by: Vec::new(),
             ruled_out: Vec::new(),
             weight: 0.0,
+            not_caused_by: Vec::new(),
+            explains_nothing: false,
         }
     }
 
@@ -150,9 +158,9 @@ impl Finding {
         self
     }
 
-    /// More measures.
+    /// More measures; what the server has on already is left out.
     pub fn try_also(mut self, measures: impl IntoIterator<Item = Advice>) -> Finding {
-        self.measures.extend(measures);
+        self.measures.extend(measures.into_iter().filter(|m| !m.in_force));
         self
     }
 
@@ -172,6 +180,23 @@ impl Finding {
     /// Something that does not explain it.
     pub fn rules_out(mut self, what: &str) -> Finding {
         self.ruled_out.push(what.to_string());
+        self
+    }
+
+    /// Something that does not explain it, where that is so.
+    pub fn rules_out_if(self, so: bool, what: &str) -> Finding {
+        if so { self.rules_out(what) } else { self }
+    }
+
+    /// Usual causes that its evidence does not point to.
+    pub fn not_because_of(mut self, rules: &[&'static str]) -> Finding {
+        self.not_caused_by.extend(rules);
+        self
+    }
+
+    /// A note beside the figures: no cause of anything.
+    pub fn as_note(mut self) -> Finding {
+        self.explains_nothing = true;
         self
     }
 

@@ -1,6 +1,7 @@
 //! What to try: one list for the whole project, each with the flag of the server in use.
 
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// Servers whose flags are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,11 +33,29 @@ impl Server {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
     /// Stable id of the measure.
-    pub measure: &'static str,
+    pub measure: Cow<'static, str>,
     /// What to do.
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
     /// The server's own flag or setting, where known.
     pub flag: Option<&'static str>,
+    /// What it stands at now, where recorded.
+    pub now: Option<String>,
+    /// The server has it on already.
+    #[serde(skip)]
+    pub in_force: bool,
+}
+
+impl Advice {
+    /// In the user's own words.
+    pub(crate) fn in_words(text: &str) -> Advice {
+        Advice {
+            measure: Cow::Borrowed("own_words"),
+            text: Cow::Owned(text.to_string()),
+            flag: None,
+            now: None,
+            in_force: false,
+        }
+    }
 }
 
 macro_rules! measures {
@@ -61,7 +80,13 @@ macro_rules! measures {
                     Server::TensorRtLlm => flags[2],
                     Server::Unknown => "",
                 };
-                Advice { measure, text, flag: Some(flag).filter(|f| !f.is_empty()) }
+                Advice {
+                    measure: Cow::Borrowed(measure),
+                    text: Cow::Borrowed(text),
+                    flag: Some(flag).filter(|f| !f.is_empty()),
+                    now: None,
+                    in_force: false,
+                }
             }
         }
     };
@@ -94,6 +119,9 @@ measures! {
     MoreKvCache "more_kv_cache"
         "give the KV cache more memory"
         "--gpu-memory-utilization" "--mem-fraction-static" "kv_cache_config.free_gpu_memory_fraction",
+    LiftKvOverride "lift_kv_override"
+        "lift the override of the KV cache's size: the server measured room for more"
+        "remove --num-gpu-blocks-override" "remove --max-total-tokens" "remove kv_cache_config.max_tokens",
     SmallerKvDtype "smaller_kv_dtype"
         "store the KV cache in fewer bits"
         "--kv-cache-dtype fp8" "--kv-cache-dtype fp8_e5m2" "kv_cache_config.dtype: fp8",
@@ -111,7 +139,7 @@ measures! {
     BucketByLength "bucket_by_length"
         "serve short and long requests apart, so that they do not wait for each other" "" "" "",
     BoundQueue "bound_queue"
-        "bound the time or number of waiting requests and turn others away early"
+        "bound the number of waiting requests and turn others away early"
         "--max-num-queued-reqs" "--max-queued-requests" "",
     SplitOnlineOffline "split_online_offline"
         "give interactive and batch traffic instances of their own" "" "" "",

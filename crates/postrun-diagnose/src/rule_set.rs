@@ -1,5 +1,6 @@
 //! The rules of one diagnosis: thresholds, and the user's own rules.
 
+use crate::rules_file;
 use crate::thresholds::Thresholds;
 use crate::user_rule::UserRule;
 
@@ -13,7 +14,7 @@ pub struct RuleSet {
 }
 
 /// A rules file that does not parse.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, PartialEq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
 pub struct RulesFileError {
     /// File.
@@ -28,7 +29,7 @@ pub struct RulesFileError {
 
 impl RuleSet {
     /// Reads a rules file.
-    pub fn from_toml(file: &str, _text: &str) -> Result<RuleSet, RulesFileError> {
-        Err(RulesFileError { file: file.to_string(), line: 1, column: 1, message: "not read yet".to_string() })
+    pub fn from_toml(file: &str, text: &str) -> Result<RuleSet, RulesFileError> {
+        rules_file::read(file, text)
     }
 }

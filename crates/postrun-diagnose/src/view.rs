@@ -46,7 +46,35 @@ impl RunView<'_> {
     /// A measure in the words of the server at hand.
     pub fn advise(&self, measure: Measure) -> Advice {
         let m = &self.run.manifest;
-        measure.on(Server::named(m.server.get("name").map(String::as_str), &m.tool.name))
+        let mut advice = measure.on(Server::named(m.server.get("name").map(String::as_str), &m.tool.name));
+        let fact = |key: &str| m.server.get(key).filter(|_| advice.flag.is_some()).cloned();
+        advice.now = match measure {
+            Measure::LowerConcurrency | Measure::RaiseConcurrency => fact("max_num_seqs"),
+            Measure::LargerPrefillBudget | Measure::SmallerPrefillChunk => fact("max_num_batched_tokens"),
+            Measure::ShorterContext => fact("max_model_len"),
+            Measure::MoreKvCache => fact("gpu_memory_utilization"),
+            _ => None,
+        };
+        let on = |key: &str| m.server.get(key).is_some_and(|v| v == "true");
+        advice.in_force = match measure {
+            Measure::ChunkedPrefill => on("enable_chunked_prefill"),
+            Measure::PrefixCaching => on("enable_prefix_caching"),
+            Measure::SmallerKvDtype => m.server.get("kv_cache_dtype").is_some_and(|v| v.contains("fp8")),
+            _ => false,
+        };
+        advice
+    }
+
+    /// How to give the KV cache more room: an override that holds it below what the server measured comes first.
+    pub fn more_kv_cache(&self) -> Advice {
+        let blocks = |key: &str| self.run.manifest.server.get(key)?.parse::<f64>().ok();
+        match (blocks("num_gpu_blocks_override"), blocks("num_gpu_blocks_measured")) {
+            (Some(held), Some(room)) if held < room => Advice {
+                now: Some(format!("{held:.0} blocks, room for {room:.0}")),
+                ..self.advise(Measure::LiftKvOverride)
+            },
+            _ => self.advise(Measure::MoreKvCache),
+        }
     }
 
     /// Several measures.
@@ -64,6 +92,20 @@ impl RunView<'_> {
     pub fn decode_s(&self) -> Option<f64> {
         let (e2e, ttft) = (self.stat("e2e_ms", "mean")?, self.stat("ttft_ms", "mean")?);
         Some((e2e - ttft).max(0.0) * self.count("e2e_ms") as f64 / 1e3)
+    }
+
+    /// Weight of a finding by the share of all requests' time that it explains, 0 to 1: the same measure for every rule, so
+    /// that what costs users most goes first.
+    pub fn weight(&self, share_of_time: f64) -> f64 {
+        0.25 + 0.6 * share_of_time.clamp(0.0, 1.0)
+    }
+
+    /// What part of the time from send to last token `ms` is, on average over all requests.
+    pub fn share_of_time(&self, ms: f64) -> f64 {
+        match self.stat("e2e_ms", "mean") {
+            Some(e2e) if e2e > 0.0 => (ms / e2e).clamp(0.0, 1.0),
+            _ => 0.0,
+        }
     }
 
     /// Seconds from send to last token, over all requests.

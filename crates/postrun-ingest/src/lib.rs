@@ -15,7 +15,6 @@ mod metric;
 mod server;
 mod session;
 mod sink;
-mod summary;
 mod text;
 
 pub use detect::{find_ingestor, recognise};

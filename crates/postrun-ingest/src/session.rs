@@ -1,5 +1,6 @@
 //! One ingest: from what the user named to published datasets.
 
+use crate::client::layer;
 use crate::detect::recognise;
 use crate::error::IngestError;
 use crate::ingestor::{Ingestor, Reads, Sniff};
@@ -10,7 +11,6 @@ use crate::input::source::{Input, Source};
 use crate::server::merge;
 use crate::server::recording::{Located, ServerSink};
 use crate::sink::{self, Collected, RunSink, sanitize, settle};
-use crate::summary;
 use postrun_schema::{IssueCode, Manifest, Staging};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -92,7 +92,9 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
     if collected.is_empty() && recordings.is_empty() {
         return Err(nothing_found(inputs, &left_alone));
     }
-    let mut settled = settle(summary::unite(collected)?, &files);
+    let layered = layer::settle(collected, &files)?;
+    left_alone.extend(layered.left_alone);
+    let mut settled = settle(layered.kept, &files);
     settled.duplicates.dedup();
     for name in settled.duplicates {
         left_alone.push(LeftAlone { name, why: "holds runs already read from another file".to_string() });
@@ -140,7 +142,6 @@ impl Reading<'_> {
                     collected: self.collected,
                     file: self.file,
                     group: candidate.group.clone(),
-                    folder: candidate.folder(),
                     default_label: candidate.label.clone(),
                     started,
                 };

@@ -1,10 +1,11 @@
 //! Where ingestors put finished runs: labels, duplicates and sources are settled here, the same for every format.
 
+use crate::bench::facts::load_shape;
+use crate::client::layer::Part;
 use crate::error::IngestError;
 use crate::input::source::Source;
 use crate::json::records::Walked;
 use crate::json::shorten;
-use crate::summary::Part;
 use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, PendingRun, SourceFile, Staging};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,9 +24,7 @@ pub(crate) struct Collected {
     pub group: PathBuf,
     /// Equal fingerprints are the same run read twice.
     pub fingerprint: Option<Fingerprint>,
-    /// The folder of the file itself, named or found; `None`: standard input.
-    pub folder: Option<PathBuf>,
-    /// Where other files may tell of the same run.
+    /// Set where other files of its folder may tell the same run coarser or finer.
     pub part: Option<Part>,
 }
 
@@ -56,6 +55,23 @@ pub(crate) struct FinishedRun {
     pub label: Option<String>,
     pub shape: String,
     pub fingerprint: Option<Fingerprint>,
+    pub part: Option<Part>,
+}
+
+impl FinishedRun {
+    /// A run of which only the client's figures are known, those of `part`.
+    pub(crate) fn of_figures(manifest: Manifest, part: Part) -> FinishedRun {
+        let values = format!("{} {:?} {} {:?}", part.family, part.layer, part.key, part.reported);
+        FinishedRun {
+            shape: load_shape(&manifest.load, None),
+            manifest,
+            issues: Issues::default(),
+            requests: 0,
+            label: None,
+            fingerprint: Some(Fingerprint { values, requests: None }),
+            part: Some(part),
+        }
+    }
 }
 
 /// Collects the runs of one file.
@@ -64,7 +80,6 @@ pub struct RunSink<'a> {
     pub(crate) collected: &'a mut Vec<Collected>,
     pub(crate) file: usize,
     pub(crate) group: PathBuf,
-    pub(crate) folder: Option<PathBuf>,
     pub(crate) default_label: String,
     pub(crate) started: usize,
 }
@@ -76,16 +91,6 @@ impl RunSink<'_> {
 
     /// Takes a finished run.
     pub(crate) fn commit(&mut self, writer: DatasetWriter, finished: FinishedRun) -> Result<(), IngestError> {
-        self.commit_part(writer, finished, None)
-    }
-
-    /// Takes a finished run of which other files tell too.
-    pub(crate) fn commit_part(
-        &mut self,
-        writer: DatasetWriter,
-        finished: FinishedRun,
-        part: Option<Part>,
-    ) -> Result<(), IngestError> {
         let run = writer.finish(finished.manifest)?;
         self.collected.push(Collected {
             run,
@@ -97,10 +102,17 @@ impl RunSink<'_> {
             file: self.file,
             group: self.group.clone(),
             fingerprint: finished.fingerprint,
-            folder: self.folder.clone(),
-            part,
+            part: finished.part,
         });
         Ok(())
+    }
+
+    /// Takes a run of figures alone.
+    pub(crate) fn commit_figures(&mut self, finished: FinishedRun) -> Result<(), IngestError> {
+        let mut writer = self.writer()?;
+        let reported = finished.part.iter().flat_map(|part| &part.reported);
+        reported.for_each(|row| writer.push_reported(row.clone()));
+        self.commit(writer, finished)
     }
 
     /// Completes the runs of this file once it was read to its end.

@@ -49,8 +49,9 @@ pub(crate) fn parity(a: &RunAnalysis) -> Option<Section> {
     let (agree, differ, open) = (of(Some(true)).count(), of(Some(false)).count(), of(None).count());
     let mut section = Section::new("The client's own figures");
     section.lines.push(format!(
-        "{} figures: {agree} agree to 1e-6 with the recomputed ones, {differ} differ{}, {open} cannot be recomputed.",
+        "{} figures: {agree} agree to 1e-6 with the recomputed ones, {differ} differ{}{}, {open} cannot be recomputed.",
         a.reported.len(),
+        if differ == 1 { "s" } else { "" },
         if differ > 0 { " (below)" } else { "" }
     ));
     let mut differing: Vec<(&ReportedFigure, f64)> = of(Some(false)).map(|f| (f, relative(f))).collect();

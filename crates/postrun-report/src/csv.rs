@@ -1,6 +1,6 @@
 //! The report as one long CSV table: a row a figure, so that a spreadsheet or a data frame can pivot it.
 
-use crate::report::Report;
+use crate::report::Reports;
 use postrun_analysis::{METRICS, MetricSummary, RunValue};
 use postrun_schema::Unit;
 
@@ -9,13 +9,13 @@ use postrun_schema::Unit;
 /// Scope is `whole` (or `window`), `steady`, `bucket`, or `client` for what the client itself reported. Times are in
 /// milliseconds where the metric's name says so. `low` and `high` are the 95 % interval of a percentile, `few_samples`
 /// marks one that rests on single requests.
-pub fn to_csv(reports: &[Report]) -> String {
+pub fn to_csv(reports: &Reports) -> String {
     let mut out = Out {
         text: "run,scope,prompt_tokens_from,prompt_tokens_below,metric,stat,value,low,high,few_samples,unit\n"
             .to_string(),
         label: String::new(),
     };
-    for run in reports.iter().map(|r| &r.run) {
+    for run in reports.runs.iter().map(|r| &r.run) {
         out.label = field(&run.manifest.label);
         let whole = if run.window.is_some() { "window" } else { "whole" };
         let counts = [("total", run.requests.total), ("ok", run.requests.ok), ("failed", run.requests.failed)];

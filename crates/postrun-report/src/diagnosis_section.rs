@@ -1,6 +1,7 @@
 //! The diagnosis for a person: a verdict of three lines, then the evidence.
 
 use crate::quantity::{number, plain};
+use crate::report::Parts;
 use crate::section::Section;
 use postrun_diagnose::{Advice, Diagnosis, Evidence, Finding, Severity};
 
@@ -13,8 +14,7 @@ const SURE: f64 = 0.7;
 pub(crate) fn verdict(d: &Diagnosis) -> Section {
     let mut section = Section::new("Verdict");
     let Some(primary) = d.findings.iter().find(|f| f.severity > Severity::Info) else {
-        section.lines.push("Nothing is wrong as far as this recording tells.".to_string());
-        section.lines.push(counts(d));
+        section.lines.push(nothing(d));
         return section;
     };
     let how_sure = if primary.confidence >= SURE { "" } else { "probably " };
@@ -22,7 +22,8 @@ pub(crate) fn verdict(d: &Diagnosis) -> Section {
     let effect = primary.effect.as_ref().map(|e| format!("{}.", capital(&e.text)));
     let explained: Vec<&str> =
         d.findings.iter().filter(|f| f.caused_by.contains(&primary.rule)).map(|f| f.rule.as_str()).collect();
-    let others = if explained.is_empty() { String::new() } else { format!(" It explains {}.", explained.join(", ")) };
+    let others =
+        if explained.is_empty() { String::new() } else { format!(" It contributes to {}.", explained.join(", ")) };
     let second = format!("{}{others}", effect.unwrap_or_default());
     section.lines.extend(Some(second.trim().to_string()).filter(|line| !line.is_empty()));
     let first: Vec<String> = primary.measures.iter().take(2).map(measure).collect();
@@ -30,8 +31,27 @@ pub(crate) fn verdict(d: &Diagnosis) -> Section {
     section
 }
 
+/// The knee of a sweep.
+pub(crate) fn sweep(f: &Finding) -> Section {
+    let mut section = Section::new("The sweep");
+    section.lines.extend(lines(f));
+    section
+}
+
+/// Nothing found is not nothing wrong.
+fn nothing(d: &Diagnosis) -> String {
+    let (clear, not) = (d.cleared.len(), d.not_checked.len());
+    let missing = d.not_checked.iter().flat_map(|n| n.missing.first()).next();
+    let next = missing.map(|m| format!(" Most useful next: {m}.")).unwrap_or_default();
+    match (clear, not) {
+        (0, not) => format!("No verdict: none of {not} rules could be judged from this recording.{next}"),
+        (clear, 0) => format!("Nothing is wrong by any of {clear} rules."),
+        (clear, not) => format!("Nothing found by the {clear} rules that could be judged; {not} could not.{next}"),
+    }
+}
+
 /// All findings, each with evidence and measures.
-pub(crate) fn findings(d: &Diagnosis) -> Option<Section> {
+pub(crate) fn findings(d: &Diagnosis, parts: Parts) -> Option<Section> {
     if d.findings.is_empty() {
         return None;
     }
@@ -42,12 +62,14 @@ pub(crate) fn findings(d: &Diagnosis) -> Option<Section> {
         }
         section.lines.extend(lines(f));
     }
-    section.notes.push(counts(d));
+    if parts == Parts::All {
+        section.notes.push(counts(d));
+    }
     Some(section)
 }
 
 fn lines(f: &Finding) -> Vec<String> {
-    let sure = format!("{:.0} % sure", f.confidence * 100.0);
+    let sure = format!("{:.0} % sure", (f.confidence * 100.0).min(99.0));
     let scope = if f.scope == "whole run" { String::new() } else { format!(", {}", f.scope) };
     let mut out = vec![format!("{}[{}] {} ({sure}{scope})", severity(f.severity), f.rule, f.summary)];
     if !f.caused_by.is_empty() {
@@ -59,8 +81,11 @@ fn lines(f: &Finding) -> Vec<String> {
     if !f.ruled_out.is_empty() {
         out.push(format!("  not        {}", f.ruled_out.join("; ")));
     }
+    // What its cause calls for comes first; a symptom's own measures are in the JSON report.
     let tried: Vec<String> = f.measures.iter().take(NAMED).map(measure).collect();
-    out.push(format!("  try        {}", tried.join("; ")));
+    if f.caused_by.is_empty() {
+        out.push(format!("  try        {}", tried.join("; ")));
+    }
     out
 }
 
@@ -98,8 +123,9 @@ fn severity(s: Severity) -> &'static str {
 }
 
 fn measure(a: &Advice) -> String {
+    let now = a.now.as_ref().map(|now| format!(", now {now}")).unwrap_or_default();
     match a.flag {
-        Some(flag) => format!("{} ({flag})", a.text),
+        Some(flag) => format!("{} ({flag}{now})", a.text),
         None => a.text.to_string(),
     }
 }

@@ -3,9 +3,9 @@
 use crate::json_server::{self, ServerKeys};
 use crate::report;
 use postrun_analysis::{
-    BucketResult, METRICS, MetricSummary, RunAnalysis, RunValue, ServerWindow, SteadyState, Summary,
+    BucketResult, Evidence, METRICS, MetricSummary, RunAnalysis, RunValue, ServerWindow, SteadyState, Summary,
 };
-use postrun_diagnose::Diagnosis;
+use postrun_diagnose::{Diagnosis, Finding};
 use postrun_schema::{IssueCode, Severity, Unit};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -19,9 +19,13 @@ pub const REPORT_JSON_SCHEMA: &str = include_str!("../schema/postrun.report-1.sc
 const MS_PER_NS: f64 = 1e-6;
 
 /// The report of `runs` as JSON text that ends in a line break.
-pub fn to_json(runs: &[report::Report]) -> Result<String, serde_json::Error> {
-    let report =
-        Report { schema: REPORT_SCHEMA, postrun: env!("CARGO_PKG_VERSION"), runs: runs.iter().map(run).collect() };
+pub fn to_json(reports: &report::Reports) -> Result<String, serde_json::Error> {
+    let report = Report {
+        schema: REPORT_SCHEMA,
+        postrun: env!("CARGO_PKG_VERSION"),
+        runs: reports.runs.iter().map(run).collect(),
+        sweep: reports.sweep.as_ref(),
+    };
     serde_json::to_string_pretty(&report).map(|text| text + "\n")
 }
 
@@ -43,6 +47,7 @@ struct Report<'a> {
     schema: &'static str,
     postrun: &'static str,
     runs: Vec<Run<'a>>,
+    sweep: Option<&'a Finding>,
 }
 
 #[derive(Serialize)]
@@ -70,6 +75,7 @@ struct Run<'a> {
     server_side: ServerKeys<'a>,
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
+    evidence: &'a Evidence,
     reported: &'a [postrun_analysis::ReportedFigure],
     unavailable: &'a [postrun_analysis::Unavailable],
     data_quality: Vec<Quality<'a>>,
@@ -268,6 +274,7 @@ fn run(report: &report::Report) -> Run<'_> {
         timeline: a.timeline.as_ref().map(timeline),
         server_side: json_server::keys(a),
         diagnosis: &report.diagnosis,
+        evidence: &a.evidence,
         reported: &a.reported,
         unavailable: &a.unavailable,
         data_quality: m.issues.iter().map(quality).collect(),

@@ -24,6 +24,6 @@ pub use csv::to_csv;
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
 pub use quantity::{bytes, seconds};
-pub use report::{Parts, Report};
+pub use report::{Parts, Report, Reports};
 pub use sections::issue_text;
 pub use terminal::{Look, printable, to_table, wrap};

@@ -1,7 +1,8 @@
 //! The report as Markdown that code-hosting sites render.
 
+use crate::diagnosis_section;
 use crate::overview::overview;
-use crate::report::{Parts, Report};
+use crate::report::{Parts, Reports};
 use crate::section::{Grid, Section};
 use crate::sections;
 
@@ -9,10 +10,14 @@ use crate::sections;
 const WIDTH: usize = 100;
 
 /// The report of `runs`.
-pub fn to_markdown(runs: &[Report], parts: Parts) -> String {
+pub fn to_markdown(reports: &Reports, parts: Parts) -> String {
     let mut out = String::from("# postrun report\n");
+    let runs = &reports.runs;
     if runs.len() > 1 && parts == Parts::All {
         render(&overview(runs), 2, &mut out);
+    }
+    if let Some(finding) = &reports.sweep {
+        render(&diagnosis_section::sweep(finding), 2, &mut out);
     }
     for run in runs {
         for (i, section) in sections::of_run(run, parts, WIDTH).iter().enumerate() {
@@ -25,10 +30,13 @@ pub fn to_markdown(runs: &[Report], parts: Parts) -> String {
 fn render(section: &Section, level: usize, out: &mut String) {
     out.push_str(&format!("\n{} {}\n\n", "#".repeat(level), escape(&section.title)));
     for line in section.lines.iter().filter(|line| !line.is_empty()) {
-        // What belongs to the line above is indented.
-        let deeper = if line.starts_with("  ") { "  " } else { "" };
-        let words: Vec<&str> = line.split_whitespace().collect();
-        out.push_str(&format!("{deeper}- {}\n", escape(&words.join(" "))));
+        // What belongs to the line above is indented, and begins with a label.
+        let words = |text: &str| escape(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+        match line.strip_prefix("  ").map(|rest| rest.split_once("  ")) {
+            Some(Some((label, rest))) => out.push_str(&format!("  - **{}**: {}\n", words(label), words(rest))),
+            Some(None) => out.push_str(&format!("  - {}\n", words(line))),
+            None => out.push_str(&format!("- {}\n", words(line))),
+        }
     }
     if let Some(grid) = &section.table {
         if !section.lines.is_empty() {

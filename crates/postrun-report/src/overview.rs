@@ -5,6 +5,7 @@ use crate::report::Report;
 use crate::section::{Grid, Section};
 use crate::wording::{FEW_NOTE, cell, few_mark};
 use postrun_analysis::RunAnalysis;
+use postrun_diagnose::{Diagnosis, Severity};
 
 const LATENCIES: [(&str, &str, f64); 5] = [
     ("TTFT", "ttft_ms", 50.0),
@@ -26,11 +27,13 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
     if goodput {
         grid.header.push("goodput\nreq/s".to_string());
     }
+    grid.text_columns.push(grid.header.len());
+    grid.header.push("verdict".to_string());
     // E2E, load, ITL, TPOT: what is left still says how much, how many failed and how long one waits.
     grid.drop_order = vec![10, 1, 9, 8];
     let (mut borrowed, mut few) = (false, false);
     let names = short_labels(&runs);
-    for (a, name) in runs.iter().copied().zip(names) {
+    for (at, (a, name)) in runs.iter().copied().zip(names).enumerate() {
         let mut row = vec![name, load(a), a.requests.ok.to_string(), a.requests.failed.to_string()];
         let mut theirs = |value: Option<f64>| {
             borrowed |= value.is_some();
@@ -54,6 +57,7 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
         if goodput {
             row.push(cell(a.value("goodput_requests_per_s").map(number)));
         }
+        row.push(verdict(&reports[at].diagnosis));
         grid.push(row);
     }
     let mut section = Section::new(format!("{} runs", runs.len()));
@@ -65,6 +69,12 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
         section.notes.push("† as the client reported it: the file holds no records to compute it from.".to_string());
     }
     section
+}
+
+/// The rule of the first finding that is more than a note.
+fn verdict(d: &Diagnosis) -> String {
+    let first = d.findings.iter().find(|f| f.severity > Severity::Info);
+    first.map_or_else(|| "-".to_string(), |f| f.rule.clone())
 }
 
 /// Labels without what they all begin and end with.

@@ -20,8 +20,11 @@ const BESIDE_CURVE: usize = 50;
 /// The sections of one run, for text of `width` columns.
 pub(crate) fn of_run(report: &Report, parts: Parts, width: usize) -> Vec<Section> {
     let (a, diagnosis) = (&report.run, &report.diagnosis);
-    let mut out = vec![headline(a), diagnosis_section::verdict(diagnosis)];
-    out.extend(diagnosis_section::findings(diagnosis));
+    let mut out = vec![headline(a)];
+    if a.window.is_none() {
+        out.push(diagnosis_section::verdict(diagnosis));
+    }
+    out.extend(diagnosis_section::findings(diagnosis, parts));
     if parts == Parts::Diagnosis {
         out.extend(diagnosis_section::rest(diagnosis));
         return out;

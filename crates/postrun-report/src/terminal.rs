@@ -1,7 +1,8 @@
 //! The report as text for a terminal.
 
+use crate::diagnosis_section;
 use crate::overview::overview;
-use crate::report::{Parts, Report};
+use crate::report::{Parts, Reports};
 use crate::section::{Grid, Section};
 use crate::sections;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
@@ -19,10 +20,14 @@ pub struct Look {
 }
 
 /// The report of `runs` as text that ends in a line break.
-pub fn to_table(runs: &[Report], parts: Parts, look: Look) -> String {
+pub fn to_table(reports: &Reports, parts: Parts, look: Look) -> String {
     let mut out = String::new();
+    let runs = &reports.runs;
     if runs.len() > 1 && parts == Parts::All {
         render(&overview(runs), look, &mut out);
+    }
+    if let Some(finding) = &reports.sweep {
+        render(&diagnosis_section::sweep(finding), look, &mut out);
     }
     for run in runs {
         for section in sections::of_run(run, parts, usize::from(look.width)) {

@@ -59,11 +59,12 @@ pub enum IssueCode {
     ClockNotAligned,
     DoubleFact,
     DuplicateRequest,
+    SampledRequests,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 40] = [
+    pub const ALL: [IssueCode; 41] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -104,6 +105,7 @@ impl IssueCode {
         IssueCode::ClockNotAligned,
         IssueCode::DoubleFact,
         IssueCode::DuplicateRequest,
+        IssueCode::SampledRequests,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -189,7 +191,10 @@ impl IssueCode {
                 "how the server's clock lies to the client's is not known; no time is taken between them"
             }
             IssueCode::DoubleFact => "two files of the server disagree about the same fact; the first one counts",
-            IssueCode::DuplicateRequest => "two requests of one id; both are kept",
+            IssueCode::DuplicateRequest => "two records of the same request id; both are kept",
+            IssueCode::SampledRequests => {
+                "the file keeps a sample of its requests; counts and rates made from the rows are too low"
+            }
             IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
         }
     }

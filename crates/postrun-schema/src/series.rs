@@ -73,6 +73,13 @@ pub const SERIES: &[Series] = &[
     counter("prefix_cache_queries_total", "prompt tokens looked up in the prefix cache"),
     counter("prefix_cache_hits_total", "prompt tokens found in the prefix cache"),
     counter("requests_finished_total", "requests that ended, whatever the reason"),
+    counter(
+        "queue_seconds_total",
+        "seconds that requests waited in the queue before they were first scheduled, added up",
+    ),
+    counter("queue_requests_total", "requests in queue_seconds_total"),
+    counter("prefill_seconds_total", "seconds from first schedule to first token, added up"),
+    counter("prefill_requests_total", "requests in prefill_seconds_total"),
     counter("requests_aborted_total", "requests that the client or the server gave up"),
 ];
 

@@ -12,7 +12,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -164,10 +164,12 @@ impl DatasetWriter {
             tables.insert(Table::Chunks.name().to_string(), chunks);
         }
         if !self.reported.is_empty() {
-            tables.insert(Table::Reported.name().to_string(), write_reported(&self.dir, &self.reported)?);
+            let mut writer = TableWriter::create(&self.dir, Table::Reported)?;
+            writer.write(&reported_batch(&self.reported)?)?;
+            tables.insert(Table::Reported.name().to_string(), writer.finish()?);
         }
         manifest.tables = tables;
-        Ok(PendingRun { manifest, dir: self.dir, reported: self.reported })
+        Ok(PendingRun { manifest, dir: self.dir })
     }
 }
 
@@ -177,28 +179,17 @@ pub struct PendingRun {
     /// What will be written; the label may still change.
     pub manifest: Manifest,
     pub(crate) dir: PathBuf,
-    reported: Vec<ReportedRow>,
 }
 
 impl PendingRun {
-    /// Adds the figures of `other`, a reading of the same run that is not kept. One that is there already stays as it is.
-    pub fn adopt_reported(&mut self, other: &PendingRun) -> Result<(), SchemaError> {
-        let known: BTreeSet<(&str, &str)> =
-            self.reported.iter().map(|row| (row.metric.as_str(), row.stat.as_str())).collect();
-        let is_new = |row: &&ReportedRow| !known.contains(&(row.metric.as_str(), row.stat.as_str()));
-        let new: Vec<ReportedRow> = other.reported.iter().filter(is_new).cloned().collect();
-        if new.is_empty() {
+    /// Replaces the table of what the tool itself reported: a summary can lie in another file than its requests.
+    pub fn set_reported(&mut self, rows: &[ReportedRow]) -> Result<(), SchemaError> {
+        if rows.is_empty() {
             return Ok(());
         }
-        self.reported.extend(new);
-        let table = write_reported(&self.dir, &self.reported)?;
-        self.manifest.tables.insert(Table::Reported.name().to_string(), table);
+        let mut writer = TableWriter::create(&self.dir, Table::Reported)?;
+        writer.write(&reported_batch(rows)?)?;
+        self.manifest.tables.insert(Table::Reported.name().to_string(), writer.finish()?);
         Ok(())
     }
-}
-
-fn write_reported(dir: &Path, rows: &[ReportedRow]) -> Result<TableFile, SchemaError> {
-    let mut writer = TableWriter::create(dir, Table::Reported)?;
-    writer.write(&reported_batch(rows)?)?;
-    writer.finish()
 }

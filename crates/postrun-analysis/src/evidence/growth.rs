@@ -1,6 +1,6 @@
 //! Arrivals against completions: does the queue grow for as long as requests come in?
 
-use super::rank::spearman;
+use super::rank::{quantile, spearman};
 use crate::in_flight::InFlight;
 use crate::requests::Requests;
 use serde::Serialize;
@@ -26,6 +26,8 @@ pub struct Growth {
     pub backlog: u64,
     /// Seconds from the last send to the last token.
     pub drain_s: f64,
+    /// End-to-end latency of the quickest tenth of the requests, in milliseconds: about what one takes that does not wait.
+    pub quickest_tenth_ms: f64,
     /// Rank correlation of send order and TTFT.
     pub rho_ttft: f64,
     /// Mean e2e times arrivals a second: what would be in flight in balance (Little's law).
@@ -62,6 +64,7 @@ pub(crate) fn of(r: &Requests, f: &InFlight) -> Option<Growth> {
         in_flight_late: part(0.75, 1.0),
         backlog: f.level(last),
         drain_s: (span.end_ns - last).max(0) as f64 / 1e9,
+        quickest_tenth_ms: quantile(&mut e2e.clone(), 0.1).unwrap_or(0.0) * 1e3,
         rho_ttft: spearman(&order, &ttft),
         littles_law: arrivals * e2e.iter().sum::<f64>() / e2e.len().max(1) as f64,
     })

@@ -15,7 +15,7 @@ pub(crate) fn quantile(list: &mut [f64], q: f64) -> Option<f64> {
 }
 
 /// Ranks from 1, equal values sharing their mean rank.
-fn ranks(values: &[f64]) -> Vec<f64> {
+pub(crate) fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut out = vec![0.0; values.len()];

@@ -27,8 +27,8 @@ pub struct TtftDrivers {
     pub queue_recorded: bool,
     /// Rank correlation of TTFT and prompt tokens.
     pub rho_prompt: f64,
-    /// Rank correlation of TTFT and requests in flight at the send; 0 without send times.
-    pub rho_load: f64,
+    /// Rank correlation of TTFT and requests in flight at the send; null without send times.
+    pub rho_load: Option<f64>,
     /// Rank correlation of the fitted quantity and prompt tokens.
     pub rho_fitted: f64,
     /// Median TTFT of the fifth with the longest prompts.
@@ -79,7 +79,7 @@ pub(crate) fn of(r: &Requests, f: &InFlight) -> Option<TtftDrivers> {
         queue_share: if all > 0.0 { (queued / all).min(1.0) } else { 0.0 },
         queue_recorded: recorded,
         rho_prompt: spearman(&prompts, &ttfts),
-        rho_load: loads.map_or(0.0, |loads| spearman(&loads, &ttfts)),
+        rho_load: loads.map(|loads| spearman(&loads, &ttfts)),
         rho_fitted: spearman(&x, &y),
         longest_fifth_ms: long.1,
         shortest_fifth_ms: short.1,

@@ -23,6 +23,10 @@ pub struct WarmUp {
     pub first_tpot_ms: Option<f64>,
     /// Median TPOT of the rest.
     pub rest_tpot_ms: Option<f64>,
+    /// P99 of TTFT of all.
+    pub ttft_p99_ms: f64,
+    /// P99 of TTFT without those that were slow in a row from the start.
+    pub ttft_p99_without_ms: f64,
     /// Requests from the start whose TTFT or TPOT lies above the P95 of the rest without a break.
     pub slow_in_a_row: u64,
 }
@@ -43,13 +47,16 @@ pub(crate) fn of(r: &Requests) -> Option<WarmUp> {
     let limit_ttft = quantile(&mut values(rest, &ttft), 0.95)?;
     let limit_tpot = quantile(&mut values(rest, &tpot), 0.95).unwrap_or(f64::INFINITY);
     let slow = |i: &&usize| ttft(i).is_some_and(|v| v > limit_ttft) || tpot(i).is_some_and(|v| v > limit_tpot);
+    let slow_in_a_row = order.iter().take_while(slow).count();
     Some(WarmUp {
         first: first as u64,
+        ttft_p99_ms: quantile(&mut values(&order, &ttft), 0.99)?,
+        ttft_p99_without_ms: quantile(&mut values(order.get(slow_in_a_row..)?, &ttft), 0.99)?,
         first_ttft_ms: values(head, &ttft).into_iter().fold(0.0, f64::max),
         rest_ttft_ms: median(&mut values(rest, &ttft))?,
         rest_ttft_p95_ms: limit_ttft,
         first_tpot_ms: median(&mut values(head, &tpot)),
         rest_tpot_ms: median(&mut values(rest, &tpot)),
-        slow_in_a_row: order.iter().take_while(slow).count() as u64,
+        slow_in_a_row: slow_in_a_row as u64,
     })
 }

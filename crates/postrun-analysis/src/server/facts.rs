@@ -72,6 +72,10 @@ pub struct ServerFacts {
     pub prefix_cache_hit_rate: Option<f64>,
     /// Sum of queue times over the sum of TTFTs.
     pub queue_share_of_ttft: Option<f64>,
+    /// Mean queue time in milliseconds by the server's own sums, where single queue times are not recorded.
+    pub queue_mean_ms: Option<f64>,
+    /// Requests that the server finished.
+    pub requests_finished: Option<f64>,
     /// Most device memory in use, over all devices.
     pub gpu_memory_peak_bytes: Option<f64>,
     /// Device memory there is.
@@ -112,7 +116,9 @@ impl Question<'_> {
             running: level("running"),
             waiting: level("waiting"),
             prefix_cache_hit_rate: self.prefix_cache_hit_rate(window),
-            queue_share_of_ttft: self.queue_share_of_ttft(),
+            queue_share_of_ttft: self.queue_share_of_ttft().or_else(|| self.queue_share_by_sums(window)),
+            queue_mean_ms: self.queue_mean_ms(window),
+            requests_finished: track("requests_finished_total").and_then(|t| level::increase(t, window)),
             gpu_memory_peak_bytes: memory.and_then(|t| level::max(t, window)),
             gpu_memory_total_bytes: track("gpu_memory_total_bytes").and_then(|t| level::max(t, window)),
             gpu_utilization: track("gpu_utilization").and_then(|t| level::mean(t, window)),
@@ -217,6 +223,20 @@ impl Question<'_> {
             }
         }
         (waited > 0.0).then(|| queued / waited)
+    }
+
+    /// Mean of the server's queue times over the run, by its counters.
+    fn queue_mean_ms(&self, window: Option<Window>) -> Option<f64> {
+        let increase = |name: &str| level::increase(self.tracks.get(name)?, window);
+        let requests = increase("queue_requests_total").filter(|n| *n > 0.0)?;
+        Some(increase("queue_seconds_total")? / requests * 1e3)
+    }
+
+    /// The mean queue time over the client's mean TTFT.
+    fn queue_share_by_sums(&self, window: Option<Window>) -> Option<f64> {
+        let ttft = self.of_requests("ttft_ms");
+        let mean_ms = ttft.iter().sum::<f64>() / ttft.len().max(1) as f64 / 1e6;
+        (mean_ms > 0.0).then(|| self.queue_mean_ms(window).map(|queue| (queue / mean_ms).min(1.0)))?
     }
 
     /// Running requests at each sample, weighted by the tokens generated since the sample before.

@@ -83,7 +83,7 @@ pub(crate) fn rebuild(
         changes.push((h.grow, 0.0, h.slope()));
         changes.push((h.to, -(h.start + h.rise), -h.slope()));
     }
-    changes.sort_by(|a, b| a.0.cmp(&b.0));
+    changes.sort_by_key(|change| change.0);
     let (mut level, mut slope, mut at) = (0.0f64, 0.0f64, from);
     let (mut area, mut over, mut peak) = (0.0f64, 0.0f64, (0.0f64, from));
     for (next, jump, bend) in changes {

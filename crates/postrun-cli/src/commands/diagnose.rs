@@ -3,7 +3,7 @@
 use super::{report, runs};
 use crate::args::{DiagnoseArgs, DiagnosisFormat, FailOn};
 use crate::error::CliError;
-use crate::output::{print, styled, width};
+use crate::output::{print, styled, width, write_file};
 use postrun_analysis::Options;
 use postrun_diagnose::Severity;
 use postrun_report::{Look, Parts, Report, to_json, to_markdown, to_table};
@@ -14,16 +14,22 @@ pub fn run(args: DiagnoseArgs) -> Result<bool, CliError> {
     let opened = runs::open(&args.inputs, args.input_format.as_deref(), false, args.clock_offset)?;
     let objectives = args.slo.map(|slo| slo.0).unwrap_or_default();
     let reports = report::reports(&opened, &Options { objectives, ..Options::default() }, &rules)?;
-    print(&match args.format {
-        DiagnosisFormat::Table => to_table(&reports, Parts::Diagnosis, Look { width: width(), styled: styled() }),
+    let text = match args.format {
+        DiagnosisFormat::Table => {
+            to_table(&reports, Parts::Diagnosis, Look { width: width(), styled: styled() && args.output.is_none() })
+        }
         DiagnosisFormat::Markdown => to_markdown(&reports, Parts::Diagnosis),
         DiagnosisFormat::Json => to_json(&reports)?,
-    })?;
+    };
+    match &args.output {
+        Some(path) => write_file(path, &text)?,
+        None => print(&text)?,
+    }
     let least = match args.fail_on {
         None => return Ok(false),
         Some(FailOn::Warning) => Severity::Warning,
         Some(FailOn::Critical) => Severity::Critical,
     };
     let met = |r: &Report| r.diagnosis.findings.iter().any(|f| f.severity >= least);
-    Ok(reports.iter().any(met))
+    Ok(reports.runs.iter().any(met))
 }

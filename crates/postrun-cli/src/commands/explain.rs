@@ -4,7 +4,7 @@ use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::output::print_wrapped;
 use postrun_analysis::{METRICS, TOPICS, find_metric};
-use postrun_diagnose::{RULES, Rule, Threshold, find_rule};
+use postrun_diagnose::{RULES, RULES_FILE, Rule, Threshold, find_rule};
 use postrun_ingest::INGESTORS;
 use postrun_schema::IssueCode;
 
@@ -29,6 +29,9 @@ fn page(name: &str) -> Option<String> {
     }
     if let Some(rule) = find_rule(&id) {
         return Some(format!("{} ({})\n\n{}\n\n{}", rule.id, rule.title, flow(&rule.doc.text()), thresholds(rule)));
+    }
+    if id == "rules_file" {
+        return Some(format!("rules_file\n\n{}", flow(&RULES_FILE.text())));
     }
     if let Some(topic) = TOPICS.iter().find(|t| t.id == id) {
         return Some(format!("{}\n\n{}", topic.id, flow(&topic.doc.text())));
@@ -66,7 +69,7 @@ fn flow(text: &str) -> String {
 fn unknown(name: &str) -> String {
     let ids = METRICS.iter().map(|m| m.id.to_string());
     let ids = ids.chain(INGESTORS.iter().map(|i| i.id.to_string())).chain(TOPICS.iter().map(|t| t.id.to_string()));
-    let ids = ids.chain(RULES.iter().map(|r| r.id.to_string()));
+    let ids = ids.chain(RULES.iter().map(|r| r.id.to_string())).chain(["rules_file".to_string()]);
     let mut near: Vec<(f64, String)> = ids
         .chain(IssueCode::ALL.iter().map(|c| c.id()))
         .map(|id| (strsim::jaro_winkler(&id, &name.to_lowercase()), id))

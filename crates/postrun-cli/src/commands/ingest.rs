@@ -26,7 +26,6 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
         strict: args.strict,
         clock_offset_ns: args.clock_offset,
         progress: Some(progress.counter()),
-        ..Options::default()
     };
     let outcome = ingest(&inputs, &target, &options)?;
     drop(progress);

@@ -5,8 +5,8 @@ use crate::args::{ReportArgs, ReportFormat};
 use crate::error::CliError;
 use crate::output::{print, styled, width, write_file};
 use postrun_analysis::{Options, RunAnalysis, analyse};
-use postrun_diagnose::{RuleSet, diagnose};
-use postrun_report::{Look, Parts, Report, to_csv, to_json, to_markdown, to_table};
+use postrun_diagnose::{Diagnosis, RuleSet, diagnose, diagnose_sweep};
+use postrun_report::{Look, Parts, Report, Reports, to_csv, to_json, to_markdown, to_table};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -38,11 +38,14 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
 }
 
 /// Every opened run, analysed and diagnosed.
-pub fn reports(opened: &Runs, options: &Options, rules: &RuleSet) -> Result<Vec<Report>, CliError> {
+pub fn reports(opened: &Runs, options: &Options, rules: &RuleSet) -> Result<Reports, CliError> {
     let mut analyses = opened.datasets.iter().map(|d| analyse(d, options)).collect::<Result<Vec<_>, _>>()?;
     tell_apart(&mut analyses);
-    let report = |run: RunAnalysis| Report { diagnosis: diagnose(&run, rules), run };
-    Ok(analyses.into_iter().map(report).collect())
+    // Rules judge whole runs: evidence of a window beside that of the run would mix the two.
+    let judge = |run: &RunAnalysis| if run.window.is_some() { Diagnosis::default() } else { diagnose(run, rules) };
+    let report = |run: RunAnalysis| Report { diagnosis: judge(&run), run };
+    let sweep = diagnose_sweep(&analyses, rules).filter(|_| options.window.is_none());
+    Ok(Reports { runs: analyses.into_iter().map(report).collect(), sweep })
 }
 
 /// The rules to judge by: the built-in ones, with the user's thresholds and rules where there is a file of them.

@@ -99,6 +99,7 @@ pub fn say_left_alone(outcome: &Outcome) {
     if !unknown.is_empty() {
         let base = |name: &str| Path::new(name).file_name().map(|n| n.to_string_lossy().into_owned());
         let mut names: Vec<String> = unknown.iter().filter_map(|left| base(&left.name)).collect();
+        names.sort();
         names.dedup();
         let more = if names.len() > NAMED { ", …" } else { "" };
         names.truncate(NAMED);

@@ -24,8 +24,8 @@ use crate::finding::{Effect, Evidence, Finding, Severity, Verdict};
 use crate::measure::Measure;
 use crate::rule::Rule;
 use crate::thresholds::Threshold;
-use crate::view::{RunView, percent_text, time_text};
-use postrun_analysis::StallClass;
+use crate::view::{RunView, time_text};
+use postrun_analysis::{Preemption, StallClass};
 use postrun_schema::Doc;
 
 pub(super) static FREQUENT_PREEMPTION: Rule = Rule {
@@ -59,37 +59,53 @@ pub(super) static FREQUENT_PREEMPTION: Rule = Rule {
 fn check(v: &RunView<'_>) -> Verdict {
     match v.run.facts.server.preemption.as_ref().and_then(|p| Some((p, p.total?))) {
         Some((_, 0.0)) => {
-            Verdict::Clear(vec![Evidence::new("preemption.total", "value", 0.0, "preemptions").of(v.run.requests.ok)])
+            Verdict::Clear(vec![Evidence::new("preemption_total", "value", 0.0, "preemptions").of(v.run.requests.ok)])
         }
-        Some((p, total)) => by_count(v, total, p.requests_hit.or(p.requests_hit_at_least), p.decode_s),
+        Some((p, total)) => by_count(v, total, p),
         None => by_pauses(v),
     }
 }
 
-fn by_count(v: &RunView<'_>, total: f64, hit: Option<u64>, decode_s: Option<f64>) -> Verdict {
-    let per_request = total / v.ok().max(1.0);
+fn by_count(v: &RunView<'_>, total: f64, p: &Preemption) -> Verdict {
     let limit = v.limit("per_request");
-    let count = Evidence::new("preemption.total", "value", total, "preemptions").of(v.run.requests.ok);
-    let rate = Evidence::new("preemption.per_request", "value", per_request, "per request").against(limit, "threshold");
+    let count = Evidence::new("preemption_total", "value", total, "preemptions");
+    // Without a client the server's own count of requests is the run's.
+    let requests = if v.ok() > 0.0 { Some(v.ok()) } else { v.run.facts.server.requests_finished.filter(|n| *n > 0.0) };
+    let Some(requests) = requests else {
+        let summary = format!("{total:.0} preemptions");
+        return finding(v, Severity::Warning, summary, count).sure(0.8).weighing(0.5).into();
+    };
+    let per_request = total / requests;
+    let rate = Evidence::new("preemption_total", "per request", per_request, "").against(limit, "threshold");
     if per_request < limit {
         return Verdict::Clear(vec![count, rate]);
     }
-    let severity = if per_request >= v.limit("critical_per_request") { Severity::Critical } else { Severity::Warning };
-    let weight = 0.3 + per_request.min(1.0) * 0.6;
-    let mut finding = finding(v, severity, format!("{total:.0} preemptions in a run of {:.0} requests", v.ok()), count)
+    let grave = per_request >= v.limit("critical_per_request") && requests >= FEWEST_FOR_CRITICAL;
+    let severity = if grave { Severity::Critical } else { Severity::Warning };
+    let hit = p.requests_hit.or(p.requests_hit_at_least);
+    let name = if p.requests_hit.is_some() { "requests_hit" } else { "requests_hit_at_least" };
+    let mut finding = finding(v, severity, format!("{total:.0} preemptions in a run of {requests:.0} requests"), count)
         .and(rate)
-        .and_if(hit.map(|n| Evidence::new("preemption.requests_hit", "value", n as f64, "requests")));
-    if let Some((lost, all)) = decode_s.filter(|s| *s > 0.0).zip(v.e2e_s()) {
-        let share = lost / all.max(1e-9);
-        let text = format!(
-            "preempted requests paused for {} in all, {} of the time of all requests",
-            time_text(lost * 1e3),
-            percent_text(share)
-        );
-        finding = finding.with_effect(Effect { metric: "e2e_ms", amount: lost, unit: "s", share: Some(share), text });
+        .and_if(hit.map(|n| Evidence::new(&format!("preemption.{name}"), "value", n as f64, "requests")));
+    if let Some((lost, n)) = p.decode_s.filter(|s| *s > 0.0).zip(hit) {
+        let share = v.e2e_s().filter(|_| p.requests_hit.is_some()).map(|all| lost / all.max(1e-9));
+        let text = match p.requests_hit {
+            Some(_) => format!(
+                "{n} of {requests:.0} requests were hit and lost {} each after their first token",
+                time_text(lost * 1e3 / n.max(1) as f64)
+            ),
+            None => format!(
+                "at least {n} requests were hit; most preemptions struck before first tokens and lengthen TTFT, after them {} were lost",
+                time_text(lost * 1e3)
+            ),
+        };
+        finding = finding.with_effect(Effect { metric: "e2e_ms", amount: lost, unit: "s", share, text });
     }
-    finding.weighing(weight).into()
+    finding.sure(0.98).weighing(0.3 + per_request.min(1.0) * 0.6).into()
 }
+
+/// With fewer requests one preemption is a large share.
+const FEWEST_FOR_CRITICAL: f64 = 20.0;
 
 /// Without a counter: pauses that look like preemption, the sure ones.
 fn by_pauses(v: &RunView<'_>) -> Verdict {
@@ -106,7 +122,7 @@ fn by_pauses(v: &RunView<'_>) -> Verdict {
         // Preemption before the first token leaves no pause in a stream.
         return match v.run.facts.server.kv_cache_usage.as_ref().and_then(|kv| kv.max) {
             Some(max) if max < 0.9 => {
-                Verdict::Clear(vec![evidence, Evidence::new("kv_cache_usage", "max", max, "share")])
+                Verdict::Clear(vec![evidence, Evidence::new("kv_cache_usage_max", "value", max, "share")])
             }
             _ if all == 0 => Verdict::Clear(vec![evidence]),
             _ => missing(),
@@ -128,8 +144,8 @@ fn finding(v: &RunView<'_>, severity: Severity, what: String, first: Evidence) -
     let kv = v.run.facts.server.kv_cache_usage.as_ref();
     let full = kv.and_then(|kv| kv.max).is_some_and(|max| max >= 0.9);
     let because = if full { "the KV cache is full" } else { "the server runs more requests than it can hold" };
-    Finding::new(severity, format!("{what}: {because}"), first, v.advise(Measure::MoreKvCache))
-        .and_if(kv.and_then(|kv| Some(Evidence::new("kv_cache_usage", "share_over_90", kv.share_over_90?, "share"))))
+    Finding::new(severity, format!("{what}: {because}"), first, v.more_kv_cache())
+        .and_if(kv.and_then(|kv| Some(Evidence::new("kv_cache_share_over_90", "value", kv.share_over_90?, "share"))))
         .try_also(v.advise_all([
             Measure::LowerConcurrency,
             Measure::SmallerKvDtype,

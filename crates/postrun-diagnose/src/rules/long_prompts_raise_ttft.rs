@@ -12,7 +12,7 @@
 //! by the server's queue times, else by what exceeds the line. The longest fifth of prompts is compared with the shortest.
 //!
 //! # What to try
-//! Shorter prompts, prefix caching, chunked prefill, a faster attention kernel, length classes apart.
+//! Shorter prompts, prefix caching, more prompt tokens in a step, a faster attention kernel, length classes apart.
 //!
 //! # When it is wrong
 //! Where all prompts are about as long, or where queueing is most of TTFT: then it says so and is clear.
@@ -21,7 +21,7 @@ use crate::finding::{Effect, Evidence, Finding, Severity, Verdict};
 use crate::measure::Measure;
 use crate::rule::Rule;
 use crate::thresholds::Threshold;
-use crate::view::{RunView, percent_text, time_text, times_text};
+use crate::view::{RunView, percent_text, time_text};
 use postrun_schema::Doc;
 
 pub(super) static LONG_PROMPTS_RAISE_TTFT: Rule = Rule {
@@ -71,9 +71,10 @@ fn check(v: &RunView<'_>) -> Verdict {
         return Verdict::Clear(vec![slope, fifths, rho]);
     }
     let summary = format!(
-        "a thousand prompt tokens add {} to TTFT: prompts of {long:.0} tokens wait {} as long as those of {short:.0}",
+        "a thousand prompt tokens add {} to TTFT: its median is {} with prompts of about {long:.0} tokens and {} with {short:.0}",
         time_text(d.ms_per_1k_tokens),
-        times_text(ratio)
+        time_text(d.longest_fifth_ms),
+        time_text(d.shortest_fifth_ms)
     );
     let text = format!(
         "prompt length adds {} to the TTFT of the longest fifth; it is {} of all TTFT",
@@ -81,18 +82,18 @@ fn check(v: &RunView<'_>) -> Verdict {
         percent_text(d.prompt_share)
     );
     let recorded = d.fitted == "prefill_ms";
-    Finding::new(Severity::Warning, summary, slope, v.advise(Measure::ChunkedPrefill))
+    Finding::new(Severity::Warning, summary, slope, v.advise(Measure::TrimPrompts))
         .and(fifths)
         .and(rho)
         .sure(if recorded { 0.95 } else { 0.5 + 0.4 * d.rho_fitted })
         .scoped(format!("prompts of {long:.0} tokens and more"))
         .with_effect(Effect { metric: "ttft_ms", amount: added, unit: "ms", share: Some(d.prompt_share), text })
-        .rules_out(&format!("queueing: {} of TTFT", percent_text(d.queue_share)))
+        .weighing(v.weight(v.share_of_time(d.prompt_share * v.stat("ttft_ms", "mean").unwrap_or(0.0))))
+        .rules_out_if(d.queue_share < 0.2, &format!("queueing: {} of TTFT", percent_text(d.queue_share)))
         .try_also(v.advise_all([
-            Measure::TrimPrompts,
             Measure::PrefixCaching,
-            Measure::FasterAttention,
             Measure::LargerPrefillBudget,
+            Measure::FasterAttention,
             Measure::BucketByLength,
         ]))
         .into()

@@ -54,8 +54,8 @@ fn check(v: &RunView<'_>) -> Verdict {
         return Verdict::NotChecked(vec![missing.to_string()]);
     };
     let (over, limit) = (kv.share_over_90.unwrap_or(0.0), v.limit("share_over_90"));
-    let peak = Evidence::new("kv_cache_usage", "max", max, "share").against(v.limit("max"), "threshold");
-    let time = Evidence::new("kv_cache_usage", "share_over_90", over, "share").against(limit, "threshold");
+    let peak = Evidence::new("kv_cache_usage_max", "value", max, "share").against(v.limit("max"), "threshold");
+    let time = Evidence::new("kv_cache_share_over_90", "value", over, "share").against(limit, "threshold");
     if max < v.limit("max") || over < limit {
         return Verdict::Clear(vec![peak, time]);
     }
@@ -66,10 +66,10 @@ fn check(v: &RunView<'_>) -> Verdict {
     let behind = waiting.map(|w| format!(", while {w:.1} requests waited on average")).unwrap_or_default();
     let holders: Vec<u32> = server.kv_tokens.iter().flat_map(|kv| kv.holders.iter().map(|h| h.request)).collect();
     let summary = format!("the KV cache was at least 90 % full for {} of the run{behind}", percent_text(over));
-    Finding::new(severity, summary, time, v.advise(Measure::MoreKvCache))
+    Finding::new(severity, summary, time, v.more_kv_cache())
         .and(peak.shown_by(&holders))
-        .and_if(waiting.map(|w| Evidence::new("waiting", "mean", w, "requests")))
-        .sure(if recorded { 1.0 } else { 0.6 })
+        .and_if(waiting.map(|w| Evidence::new("waiting_mean", "value", w, "requests")))
+        .sure(if recorded { 0.98 } else { 0.6 })
         .weighing(0.2 + 0.4 * over)
         .try_also(v.advise_all([
             Measure::SmallerKvDtype,

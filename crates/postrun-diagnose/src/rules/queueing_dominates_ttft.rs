@@ -7,7 +7,8 @@
 //! More requests than the batch or the KV cache can take; a burst; a saturated server; preempted requests that come back first.
 //!
 //! # How it is decided
-//! By the server's own queue times where it recorded them. Else TTFT is fitted on prompt length over the requests that were
+//! By the server's own queue times where it recorded them, request by request or as sums in its metrics;
+//! else by its samples of waiting requests, by Little's law. Else TTFT is fitted on prompt length over the requests that were
 //! sent while little else was in flight; what exceeds the fit counts as queueing, if TTFT rises with the load at the send. The
 //! second way is less sure.
 //!
@@ -33,49 +34,117 @@ pub(super) static QUEUEING_DOMINATES_TTFT: Rule = Rule {
         Threshold { key: "mean_ms", default: 100.0, unit: "ms", why: "below a tenth of a second nobody notices" },
         Threshold { key: "critical_p95_ms", default: 2000.0, unit: "ms", why: "people give up after some seconds" },
     ],
-    explained_by: &["saturated", "frequent_preemption", "memory_near_limit"],
+    explained_by: &["saturated", "frequent_preemption", "memory_near_limit", "load_generator_bound"],
     check,
 };
 
 fn check(v: &RunView<'_>) -> Verdict {
-    let Some(d) = &v.run.evidence.ttft else {
-        return Verdict::NotChecked(vec!["TTFT and prompt length of at least 10 requests".to_string()]);
+    let Some(q) = Queue::of(v) else {
+        return Verdict::NotChecked(vec![
+            "queue times of the server, or TTFT, prompt length and send times".to_string(),
+        ]);
     };
-    let stat = |metric: &str, stat: &str| v.stat(metric, stat).unwrap_or(0.0);
-    let (p95, mean) = match d.queue_recorded {
-        true => (stat("queue_ms", "p95"), stat("queue_ms", "mean")),
-        false => (stat("ttft_ms", "p95") * d.queue_share, stat("ttft_ms", "mean") * d.queue_share),
-    };
-    let share = Evidence::new("queue_share_of_ttft", "value", d.queue_share, "share").of(d.requests);
-    let share = share.against(v.limit("share"), "threshold");
-    let load = Evidence::new("ttft_by_load", "rank correlation", d.rho_load, "");
+    let limit = v.limit("share");
+    let name = if q.recorded { "queue_share_of_ttft" } else { "queue_share_of_ttft_estimated" };
+    let share = Evidence::new(name, "value", q.share, "share").against(limit, "threshold").of(v.count("ttft_ms"));
     let waiting = v.run.facts.server.waiting;
-    let by_load = d.queue_recorded || d.rho_load >= 0.5 || waiting.is_some_and(|w| w.mean >= 1.0);
-    if d.queue_share < v.limit("share") || mean < v.limit("mean_ms") || !by_load {
-        return match d.queue_recorded || waiting.is_some() || d.rho_load != 0.0 {
-            true => Verdict::Clear(vec![share, load]),
-            false => Verdict::NotChecked(vec!["queue times of the server, or send times".to_string()]),
-        };
+    if !q.recorded && (q.share - limit).abs() < NOT_SURE {
+        let missing =
+            format!("queue times of the server: the estimate of {} is too near the threshold", percent_text(q.share));
+        return Verdict::NotChecked(vec![missing]);
     }
-    let severity = if p95 >= v.limit("critical_p95_ms") { Severity::Critical } else { Severity::Warning };
-    let total = stat("ttft_ms", "p95").max(p95).max(1e-9);
-    let text = format!("queueing adds {} to P95 TTFT, {} of it", time_text(p95), percent_text(p95 / total));
-    let how = if d.queue_recorded { "" } else { "an estimated " };
-    let part = percent_text(d.queue_share);
-    let summary = format!("{how}{part} of the time to first tokens was queueing, {} on average", time_text(mean));
-    Finding::new(severity, summary, share, v.advise(Measure::BoundQueue))
+    if q.share < limit || q.mean_ms < v.limit("mean_ms") || !q.follows_load {
+        return Verdict::Clear(vec![share]);
+    }
+    let severity = if q.p95_ms >= v.limit("critical_p95_ms") { Severity::Critical } else { Severity::Warning };
+    let about = if q.recorded { "" } else { "about " };
+    let part = percent_text(q.share);
+    let summary =
+        format!("{about}{part} of the time to first tokens was queueing, {} on average", time_text(q.mean_ms));
+    let text = format!("queueing adds {} to mean TTFT{}", time_text(q.mean_ms), q.tail_text());
+    let struck = v.run.facts.server.preemption.as_ref().and_then(|p| p.requests_hit_at_least).is_some();
+    let finding = Finding::new(severity, summary, share, v.advise(Measure::BoundQueue))
         .and_if(v.evidence("queue_ms", "p95"))
-        .and_if(waiting.map(|w| Evidence::new("waiting", "mean", w.mean, "requests")))
-        .and(load)
-        .sure(if d.queue_recorded { 1.0 } else { 0.65 })
-        .with_effect(Effect { metric: "ttft_ms", amount: p95, unit: "ms", share: Some(d.queue_share), text })
-        .weighing(0.65 * d.queue_share)
+        .and_if(waiting.map(|w| Evidence::new("waiting_mean", "value", w.mean, "requests")))
+        // What is preempted before its first token waits as well, and an estimate cannot tell the two apart.
+        .sure(if q.recorded {
+            0.95
+        } else if struck {
+            0.5
+        } else {
+            0.65
+        })
+        .with_effect(Effect { metric: "ttft_ms", amount: q.mean_ms, unit: "ms", share: Some(q.share), text })
+        .weighing(v.weight(v.share_of_time(q.mean_ms)));
+    let full = v.run.facts.server.kv_cache_usage.as_ref().and_then(|kv| kv.max).is_some_and(|max| max >= 0.9);
+    // A fuller batch helps only where the KV cache has room for it.
+    let finding = if full { finding } else { finding.try_also([v.advise(Measure::RaiseConcurrency)]) };
+    finding
         .try_also(v.advise_all([
             Measure::LowerRate,
-            Measure::RaiseConcurrency,
             Measure::ScaleOut,
             Measure::SplitOnlineOffline,
             Measure::WatchQueue,
         ]))
         .into()
+}
+
+/// An estimate this near the threshold says nothing.
+const NOT_SURE: f64 = 0.15;
+
+/// With fewer waiting on average, samples a second apart say too little.
+const LITTLE: f64 = 0.5;
+
+/// How much queueing there was, and how that is known.
+struct Queue {
+    share: f64,
+    mean_ms: f64,
+    p95_ms: f64,
+    recorded: bool,
+    /// Longer where more was in flight, or recorded.
+    follows_load: bool,
+    by_request: bool,
+}
+
+impl Queue {
+    fn of(v: &RunView<'_>) -> Option<Queue> {
+        let server = &v.run.facts.server;
+        let ttft = v.stat("ttft_ms", "mean");
+        if let (Some(mean_ms), Some(p95_ms)) = (v.stat("queue_ms", "mean"), v.stat("queue_ms", "p95")) {
+            let all = ttft.or_else(|| v.stat("server_ttft_ms", "mean"))?;
+            let share = server.queue_share_of_ttft.unwrap_or(mean_ms / all.max(1e-9)).min(1.0);
+            return Some(Queue { share, mean_ms, p95_ms, recorded: true, follows_load: true, by_request: true });
+        }
+        if let (Some(mean_ms), Some(share)) = (server.queue_mean_ms, server.queue_share_of_ttft) {
+            // Sums know no percentile; the mean is exceeded by some.
+            return Some(Queue {
+                share,
+                mean_ms,
+                p95_ms: mean_ms,
+                recorded: true,
+                follows_load: true,
+                by_request: false,
+            });
+        }
+        if let (Some(waiting), Some(duration_s), Some(all)) = (server.waiting, v.run.facts.duration_s, ttft) {
+            // Little's law: so many waited on average, so many came a second, so long each waited.
+            let mean_ms = waiting.mean * duration_s / (v.run.requests.total as f64).max(1.0) * 1e3;
+            let share = (mean_ms / all.max(1e-9)).min(1.0);
+            if waiting.mean >= LITTLE {
+                let p95_ms = v.stat("ttft_ms", "p95")? * share;
+                return Some(Queue { share, mean_ms, p95_ms, recorded: false, follows_load: true, by_request: false });
+            }
+        }
+        let d = v.run.evidence.ttft.as_ref()?;
+        // Without send times nothing tells a queue from anything else that makes a request late.
+        let rho = d.rho_load?;
+        let share = d.queue_share;
+        let (mean, p95) = (ttft? * share, v.stat("ttft_ms", "p95")? * share);
+        let follows_load = rho >= 0.5 || server.waiting.is_some_and(|w| w.mean >= 1.0);
+        Some(Queue { share, mean_ms: mean, p95_ms: p95, recorded: false, follows_load, by_request: false })
+    }
+
+    fn tail_text(&self) -> String {
+        if self.by_request { format!(", {} to its P95", time_text(self.p95_ms)) } else { String::new() }
+    }
 }

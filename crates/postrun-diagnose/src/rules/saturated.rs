@@ -8,8 +8,9 @@
 //! a longer one.
 //!
 //! # How it is decided
-//! While requests were sent: completions per second against arrivals per second, requests in flight early and late, and whether
-//! TTFT rises with the order of sending. Little's law says how many would be in flight in balance.
+//! While requests were sent: completions per second against arrivals per second, less those that cannot have finished yet by
+//! the service time of a request that does not wait; requests in flight early and late; and whether TTFT rises with the order of
+//! sending. Little's law says how many would be in flight in balance.
 //!
 //! # What to try
 //! Less load, more servers, a bound on the queue; and a sweep of rates to find the knee.
@@ -43,7 +44,7 @@ pub(super) static SATURATED: Rule = Rule {
             why: "in-flight requests vary by less than half in balance",
         },
     ],
-    explained_by: &["frequent_preemption", "memory_near_limit"],
+    explained_by: &["load_generator_bound", "frequent_preemption", "memory_near_limit"],
     check,
 };
 
@@ -53,12 +54,13 @@ fn check(v: &RunView<'_>) -> Verdict {
     if v.run.manifest.load.max_concurrency.is_some() {
         return not("an open load: the client bounds the requests in flight and so hides the queue");
     }
-    let e2e_s = v.stat("e2e_ms", "p50").unwrap_or(0.0) / 1e3;
-    if g.sending_s < 2.0 * e2e_s || g.sending_s < 5.0 {
+    // What a request takes when nobody waits: the server's own inference time, else that of the quickest tenth.
+    let service_s = v.stat("inference_ms", "p50").unwrap_or(g.quickest_tenth_ms) / 1e3;
+    if g.sending_s < 2.0 * service_s || g.sending_s < 5.0 {
         return not("a sending phase of at least two typical requests: this one was a burst");
     }
     // The requests sent last could not have finished, even in balance.
-    let expected = (1.0 - e2e_s / g.sending_s).max(0.1);
+    let expected = (1.0 - service_s / g.sending_s).max(0.1);
     let kept_up = g.completions_per_s / (g.arrivals_per_s * expected).max(1e-9);
     let growth = g.in_flight_late / g.in_flight_early.max(0.5);
     let rates = Evidence::new("completions_per_s", "value", g.completions_per_s, "req/s").of(g.requests);
@@ -80,15 +82,10 @@ fn check(v: &RunView<'_>) -> Verdict {
     Finding::new(Severity::Critical, summary, rates, v.advise(Measure::LowerRate))
         .and(level)
         .and(order)
-        .and_if(v.run.facts.server.waiting.map(|w| Evidence::new("waiting", "max", w.max, "requests")))
+        .and_if(v.run.facts.server.waiting.map(|w| Evidence::new("waiting_max", "value", w.max, "requests")))
         .sure(0.6 + 0.4 * ((growth - 1.0) / 3.0).clamp(0.0, 1.0))
         .with_effect(Effect { metric: "requests_per_s", amount: added, unit: "req/s", share: None, text })
         .weighing(0.75 + 0.2 * (1.0 - kept_up).clamp(0.0, 1.0))
-        .try_also(v.advise_all([
-            Measure::ScaleOut,
-            Measure::BoundQueue,
-            Measure::RaiseConcurrency,
-            Measure::SplitOnlineOffline,
-        ]))
+        .try_also(v.advise_all([Measure::ScaleOut, Measure::BoundQueue, Measure::SplitOnlineOffline]))
         .into()
 }

@@ -1,8 +1,7 @@
-//! The oddities of one request, the same for every client.
+//! The oddities of one request, the same for every client whose records stand one by one.
 
-use super::record::Record;
-use super::values::Values;
-use postrun_schema::{IssueCode, Status};
+use super::value::Judge;
+use postrun_schema::{IssueCode, RequestRow, Status};
 
 /// A first token this close to the end is the end.
 const SAME_INSTANT_NS: i64 = 1_000_000;
@@ -11,55 +10,59 @@ const ROUNDING_NS: i64 = 1_000;
 /// No streamed chunk is expected to carry more tokens than this.
 const LARGEST_PLAUSIBLE_CHUNK_TOKENS: u32 = 16;
 
-/// Judges a record whose chunks, if any, are `chunks` many.
-pub(super) fn judge(record: &mut Record, values: &mut Values<'_>, chunks: Option<usize>, ttft_recorded: bool) {
-    if record.status == Status::Error {
-        let error = record.texts.as_ref().and_then(|t| t.error.clone());
-        values.issue(IssueCode::FailedRequests, "status", || error.unwrap_or_else(|| "no error text".to_string()));
+/// Judges a request of which `chunks` were seen.
+pub(super) fn judge(row: &mut RequestRow, chunks: usize, ttft_recorded: bool, judge: &mut Judge<'_>) {
+    if row.status == Status::Error {
+        let error = row.error.clone();
+        judge.issue(IssueCode::FailedRequests, || error.unwrap_or_else(|| "no error text".to_string()));
     }
-    if record.ttft_ns.is_none() && (record.status != Status::Ok || record.output_tokens == Some(0)) {
+    if row.ttft_ns.is_none() && (row.status != Status::Ok || row.output_tokens == Some(0)) {
         // Without a token there is no last one; when the answer ended is all that is known.
-        record.stream_end_ns = record.stream_end_ns.or(record.e2e_ns.take());
+        row.stream_end_ns = row.stream_end_ns.or(row.e2e_ns.take());
     }
-    if record.status == Status::Ok {
-        judge_answer(record, values, chunks, ttft_recorded);
+    if row.status == Status::Ok {
+        answer(row, chunks, ttft_recorded, judge);
     }
-    if let (Some(last), Some(end)) = (record.e2e_ns, record.stream_end_ns) {
-        if (end - last).abs() <= ROUNDING_NS {
-            record.stream_end_ns = None;
-        } else if end < last {
-            values.issue(IssueCode::FirstTokenAfterEnd, "end", || {
-                format!("last token at {:.6} s, end at {:.6} s", last as f64 / 1e9, end as f64 / 1e9)
-            });
-        } else if end - last > SAME_INSTANT_NS && record.status == Status::Ok {
-            values.issue(IssueCode::StreamEndAfterLastToken, "end", || {
-                format!("last token at {:.3} s, stream end at {:.3} s", last as f64 / 1e9, end as f64 / 1e9)
-            });
-        }
+    let (Some(last), Some(end)) = (row.e2e_ns, row.stream_end_ns) else { return };
+    let seconds = |ns: i64| ns as f64 / 1e9;
+    if (end - last).abs() <= ROUNDING_NS {
+        row.stream_end_ns = None;
+    } else if end < last {
+        judge.issue(IssueCode::FirstTokenAfterEnd, || {
+            format!("last token at {:.6} s, end at {:.6} s", seconds(last), seconds(end))
+        });
+    } else if end - last > SAME_INSTANT_NS && row.status == Status::Ok {
+        judge.issue(IssueCode::StreamEndAfterLastToken, || {
+            format!("last token at {:.3} s, stream end at {:.3} s", seconds(last), seconds(end))
+        });
     }
 }
 
-fn judge_answer(record: &mut Record, values: &mut Values<'_>, chunks: Option<usize>, ttft_recorded: bool) {
-    let Some(ttft) = record.ttft_ns else {
-        if record.output_tokens == Some(0) {
-            values.issue(IssueCode::NoOutput, "output", || "0 output tokens, no error".to_string());
-        } else if ttft_recorded && record.streamed != Some(false) {
-            values.issue(IssueCode::TtftNotMeasured, "TTFT", || "0, null or not a time".to_string());
+fn answer(row: &mut RequestRow, chunks: usize, ttft_recorded: bool, judge: &mut Judge<'_>) {
+    let Some(ttft) = row.ttft_ns else {
+        match (row.output_tokens, row.streamed) {
+            (Some(0), _) => judge.issue(IssueCode::NoOutput, || "0 output tokens, no error".to_string()),
+            (_, Some(false)) => judge.issue(IssueCode::NotStreamed, || "no first token in this record".to_string()),
+            _ if ttft_recorded => judge.issue(IssueCode::TtftNotMeasured, || "no time of a first token".to_string()),
+            _ => {}
+        }
+        if chunks > 0 {
+            judge.issue(IssueCode::GapsWithoutFirstToken, || format!("{chunks} chunks"));
         }
         return;
     };
-    if record.e2e_ns.or(record.stream_end_ns).is_some_and(|end| ttft - end > ROUNDING_NS) {
-        values.issue(IssueCode::FirstTokenAfterEnd, "TTFT", || format!("first token at {:.6} s", ttft as f64 / 1e9));
+    if row.e2e_ns.or(row.stream_end_ns).is_some_and(|end| ttft - end > ROUNDING_NS) {
+        judge.issue(IssueCode::FirstTokenAfterEnd, || format!("first token at {:.6} s", ttft as f64 / 1e9));
     }
-    if chunks.is_some_and(|n| n > 1) {
-        record.streamed = record.streamed.or(Some(true));
+    if chunks > 1 {
+        row.streamed = row.streamed.or(Some(true));
     }
-    let at_once = chunks.is_none_or(|n| n == 1)
-        && record.output_tokens.is_some_and(|n| n > LARGEST_PLAUSIBLE_CHUNK_TOKENS)
-        && record.e2e_ns.is_some_and(|end| (end - ttft).abs() <= SAME_INSTANT_NS);
-    if at_once || record.streamed == Some(false) {
-        values.issue(IssueCode::NotStreamed, "TTFT", || "the whole answer in one piece at the end".to_string());
-        record.streamed = Some(false);
-        record.ttft_ns = None;
+    let at_once = chunks <= 1
+        && row.output_tokens.is_some_and(|n| n > LARGEST_PLAUSIBLE_CHUNK_TOKENS)
+        && row.e2e_ns.is_some_and(|end| (end - ttft).abs() <= SAME_INSTANT_NS);
+    if at_once || row.streamed == Some(false) {
+        judge.issue(IssueCode::NotStreamed, || "the whole answer in one piece at the end".to_string());
+        row.streamed = Some(false);
+        row.ttft_ns = None;
     }
 }

@@ -1,4 +1,4 @@
-//! The manifest of a client's run, before anything is known.
+//! A manifest of which only the tool is known.
 
 use crate::json::{Tree, shorten};
 use postrun_schema::{Clock, ClockKind, Clocks, Counted, Load, Manifest, SCHEMA, TokenSource, Tool};
@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 const KEPT_SETTING_BYTES: usize = 200;
 
-/// A manifest that says nothing but which tool it is of.
-pub(crate) fn blank(tool: &str, how_known: &str) -> Manifest {
+/// For the ingestor to fill in.
+pub(crate) fn of_tool(name: &str, version: Option<String>, how_known: &str) -> Manifest {
     Manifest {
         schema: SCHEMA.to_string(),
         label: String::new(),
-        tool: Tool { name: tool.to_string(), version: None, how_known: how_known.to_string() },
+        tool: Tool { name: name.to_string(), version, how_known: how_known.to_string() },
         model: None,
         server: BTreeMap::new(),
         load: Load::default(),
@@ -30,7 +30,22 @@ pub(crate) fn blank(tool: &str, how_known: &str) -> Manifest {
     }
 }
 
-/// Texts and numbers of an object as settings, without those in `but`.
+/// The client's clock, which showed `origin` at the first send.
+pub(crate) fn clock(kind: ClockKind, origin: Option<i64>) -> Clock {
+    match (kind, origin) {
+        (_, None) | (ClockKind::None, _) => {
+            Clock { kind: ClockKind::None, origin_unix_ns: None, origin_source_ns: None }
+        }
+        (ClockKind::Wall, Some(at)) => {
+            Clock { kind: ClockKind::Wall, origin_unix_ns: Some(at), origin_source_ns: Some(at) }
+        }
+        (ClockKind::Monotonic, Some(at)) => {
+            Clock { kind: ClockKind::Monotonic, origin_unix_ns: None, origin_source_ns: Some(at) }
+        }
+    }
+}
+
+/// Texts and numbers of an object as settings of the load, without those in `but`.
 pub(crate) fn settings(load: &mut Load, members: &[(String, Tree)], but: &[&str]) {
     for (key, value) in members.iter().filter(|(key, _)| !but.contains(&key.as_str())) {
         let text = match value {

@@ -3,7 +3,7 @@
 //! # Which files
 //! `benchmark_data.db`, an SQLite database whose table `result` has a row a request; recognised by the file's first bytes
 //! and the table's columns. `benchmark_summary.json` and `benchmark_percentile.json` of the same folder lend their figures
-//! to the run of the database; without it they are a run without requests. A parallel run (`parallel_4_number_10`) is a
+//! to the run of the database; without it they are one run without requests. A parallel run (`parallel_4_number_10`) is a
 //! folder, so a sweep becomes one run a folder. `benchmark_args.json`, `workload_*.json` and the report are not read.
 //!
 //! The database is opened read-only and as immutable: nothing is locked, no journal is written beside it. What lies in a
@@ -29,14 +29,14 @@ mod database;
 mod figures;
 
 use crate::client::file;
-use crate::client::{ClientRun, Object};
+use crate::client::layer::{Layer, Part};
+use crate::client::object::Object;
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::records::RecordError;
-use crate::sink::RunSink;
-use crate::summary::Part;
-use postrun_schema::Doc;
+use crate::sink::{FinishedRun, RunSink};
+use postrun_schema::{Doc, ReportedRow};
 
 pub(super) static EVALSCOPE_PERF: Ingestor = Ingestor {
     id: "evalscope_perf",
@@ -46,6 +46,8 @@ pub(super) static EVALSCOPE_PERF: Ingestor = Ingestor {
     reads: Reads::Runs(ingest),
 };
 
+/// The name under which the database and its figures find each other.
+const FAMILY: &str = "evalscope perf";
 /// How every SQLite database starts.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
@@ -64,36 +66,30 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
     if source.head.starts_with(MAGIC) {
         return database::ingest(source, sink);
     }
-    let state: (Option<ClientRun>, Object) = (None, Object::default());
     file::read(
         source,
         sink,
         EVALSCOPE_PERF.id,
-        state,
-        |(percentiles, object), reader, sink, place| {
-            object.read(reader, "")?;
+        Vec::new(),
+        |percentiles: &mut Vec<ReportedRow>, reader, sink, _| {
+            let object = Object::read(reader, None)?;
             if object.has("Percentiles") {
-                if percentiles.is_none() {
-                    *percentiles = Some(ClientRun::new(sink.writer().map_err(RecordError::Fatal)?));
-                }
-                percentiles.iter_mut().for_each(|run| run.reported(figures::percentiles(object)));
+                percentiles.extend(figures::percentiles(&object));
                 return Ok(());
             }
             if !object.has("Total Requests") {
                 return Err(RecordError::NotARun("neither a summary nor percentiles".to_string()));
             }
-            let run = ClientRun::new(sink.writer().map_err(RecordError::Fatal)?);
-            figures::summary(object, run, sink, &place()).map_err(RecordError::Fatal)
+            figures::summary(&object, sink).map_err(RecordError::Fatal)
         },
-        |(percentiles, _), sink, file| match percentiles {
-            Some(run) => figures::commit(run, figures::manifest(), String::new(), sink, file),
-            None => Ok(()),
+        |reported, sink, _| {
+            if reported.is_empty() {
+                return Ok(());
+            }
+            let part = Part { reported, ..Part::of(FAMILY, Layer::Supplement) };
+            sink.commit_figures(FinishedRun::of_figures(figures::manifest(), part))
         },
     )
-}
-
-fn part(totals: String, is_summary: bool) -> Part {
-    Part { tool: EVALSCOPE_PERF.id, key: String::new(), totals, is_summary }
 }
 
 #[cfg(test)]

@@ -20,17 +20,21 @@
 //! Wall-clock times (only the second at which the summary's run started), request ids, cached tokens, preemptions, finish
 //! reasons, tokens per chunk. Warm-up requests are not in the file.
 
-use crate::client::figures::{self, Figure, figure, in_seconds, of_its_own};
-use crate::client::manifest::{blank, duration_ns, facts, settings, total};
-use crate::client::{ClientRun, Object, Record, Scale, Values, file};
+use crate::bench::reported::{Named, named};
+use crate::client::distribution::{figure, figures};
+use crate::client::file;
+use crate::client::layer::{Layer, Part};
+use crate::client::manifest::{clock, duration_ns, facts, of_tool, settings, total};
+use crate::client::object::Object;
+use crate::client::run_rows::{ChunkTimes, RunRows, Totals};
+use crate::client::value::{self, Judge};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::Tree;
 use crate::json::records::RecordError;
-use crate::sink::RunSink;
-use crate::summary::Part;
-use postrun_schema::{ClockKind, Doc, IssueCode, Manifest, Status, TokenSource};
+use crate::sink::{FinishedRun, RunSink};
+use postrun_schema::{ClockKind, Doc, IssueCode, Manifest, ReportedRow, RequestRow, Status, TokenSource};
 use std::collections::BTreeMap;
 
 pub(super) static INFERENCE_PROFILER: Ingestor = Ingestor {
@@ -43,6 +47,8 @@ pub(super) static INFERENCE_PROFILER: Ingestor = Ingestor {
 
 const RECORD_KEYS: &[&str] = &["sent_at", "first_token_at", "inter_token_latencies"];
 const SUMMARY_KEYS: &[&str] = &["profiler_version", "stages"];
+/// The name under which requests and summaries find each other.
+const FAMILY: &str = "inference-profiler";
 const GAPS: &str = "inter_token_latencies";
 /// Stages open at once; a file with more is none of this tool's.
 const MOST_STAGES: usize = 64;
@@ -57,98 +63,88 @@ fn sniff(head: &Head) -> Sniff {
 /// Stage and concurrency.
 type Stage = (u32, Option<u32>);
 
-#[derive(Default)]
-struct Stages {
-    runs: BTreeMap<Stage, ClientRun>,
-    object: Object,
-}
+type Stages = BTreeMap<Stage, RunRows>;
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
     file::read(
         source,
         sink,
         INFERENCE_PROFILER.id,
-        Stages::default(),
+        Stages::new(),
         |stages, reader, sink, place| {
-            stages.object.read(reader, GAPS)?;
-            if stages.object.has("stages") {
-                return summary(&stages.object, sink, place).map_err(RecordError::Fatal);
+            let object = Object::read(reader, Some(GAPS))?;
+            if object.has("stages") {
+                return summary(&object, sink).map_err(RecordError::Fatal);
             }
-            request(stages, sink, place)
+            request(&object, stages, sink, place)
         },
         |stages, sink, file| {
-            for ((stage, concurrency), run) in stages.runs {
+            for ((stage, concurrency), rows) in stages {
                 let mut manifest = manifest(concurrency);
-                manifest.load.num_prompts = Some(run.len() as u64);
-                let part = part(stage, run.totals.ok, run.totals.prompt_tokens, run.totals.output_tokens, false);
-                let (writer, finished) = run.finish(manifest, ClockKind::Monotonic, file, shape(stage, concurrency))?;
-                sink.commit_part(writer, finished, Some(part))?;
+                manifest.load.num_prompts = Some(rows.len());
+                let part = part(Layer::Requests, stage, &rows.totals, Vec::new());
+                let shape = shape(stage, concurrency);
+                let written = rows.finish(file, &format!("{FAMILY} {shape}"))?;
+                manifest.clocks.client = clock(ClockKind::Monotonic, written.origin_ns);
+                written.commit(sink, manifest, shape, Some(part))?;
             }
             Ok(())
         },
     )
 }
 
-fn request(stages: &mut Stages, sink: &mut RunSink<'_>, place: &dyn Fn() -> String) -> Result<(), RecordError> {
-    let Stages { runs, object } = stages;
+fn request(
+    object: &Object,
+    stages: &mut Stages,
+    sink: &mut RunSink<'_>,
+    place: &dyn Fn() -> String,
+) -> Result<(), RecordError> {
     if !object.has("sent_at") {
         return Err(RecordError::NotARun("a record without sent_at".to_string()));
     }
     let stage = (object.get("stage").count().unwrap_or(0), object.get("concurrency").count());
-    if !runs.contains_key(&stage) {
-        if runs.len() >= MOST_STAGES {
+    if !stages.contains_key(&stage) {
+        if stages.len() >= MOST_STAGES {
             return Err(RecordError::NotARun(format!("more than {MOST_STAGES} stages in one file")));
         }
-        runs.insert(stage, ClientRun::new(sink.writer().map_err(RecordError::Fatal)?));
+        stages.insert(stage, RunRows::create(sink).map_err(RecordError::Fatal)?);
     }
-    let Some(run) = runs.get_mut(&stage) else { return Ok(()) };
-    let mut values = Values { issues: &mut run.issues, place };
-    let (record, at_ns) = record(object, &mut values, stage.0);
-    run.push(record, place, at_ns.as_deref())?;
-    Ok(())
+    let Some(rows) = stages.get_mut(&stage) else { return Ok(()) };
+    let (row, chunks) = row(object, &mut Judge { issues: &mut rows.issues, place }, stage.0);
+    rows.push(row, &chunks, place).map_err(RecordError::Fatal)
 }
 
 /// The request, and when its chunks came.
-fn record(object: &Object, values: &mut Values<'_>, stage: u32) -> (Record, Option<Vec<i64>>) {
-    if let Some(key) = &object.duplicate_key {
-        values.issue(IssueCode::DuplicateKey, key, || "the last one counts".to_string());
-    }
-    let mut record = Record {
+fn row(object: &Object, judge: &mut Judge<'_>, stage: u32) -> (RequestRow, ChunkTimes) {
+    object.judge_keys(judge);
+    let failed = *object.get("success") == Tree::Bool(false);
+    let mut row = RequestRow {
         stage: Some(stage),
-        prompt_tokens: values.count("prompt_tokens", object.get("prompt_tokens")),
-        output_tokens: values.count("output_tokens", object.get("output_tokens")),
-        scheduled_at: values.point("scheduled_at", object.get("scheduled_at"), Scale::Seconds),
-        sent_at: values.point("sent_at", object.get("sent_at"), Scale::Seconds),
-        ttft_ns: values.duration("ttft", object.get("ttft"), Scale::Seconds).filter(|ns| *ns > 0),
-        e2e_ns: values.duration("e2e_latency", object.get("e2e_latency"), Scale::Seconds),
-        ..Record::default()
+        status: if failed { Status::Error } else { Status::Ok },
+        error: value::text(object.get("error")).filter(|_| failed),
+        prompt_tokens: judge.count("prompt_tokens", object.get("prompt_tokens")),
+        output_tokens: judge.count("output_tokens", object.get("output_tokens")),
+        scheduled_send_ns: judge.point("scheduled_at", object.get("scheduled_at")),
+        sent_ns: judge.point("sent_at", object.get("sent_at")),
+        ttft_ns: judge.duration("ttft", object.get("ttft"), 1).filter(|ns| *ns > 0),
+        e2e_ns: judge.duration("e2e_latency", object.get("e2e_latency"), 1),
+        ..RequestRow::default()
     };
-    if *object.get("success") == Tree::Bool(false) {
-        record.fail(values.text("error", object.get("error")));
-    }
-    if object.bad_gaps {
-        values.issue(IssueCode::WrongType, GAPS, || "something that cannot be a gap; left out".to_string());
-        return (record, None);
-    }
-    let Some(ttft) = record.ttft_ns else {
-        if !object.gaps.is_empty() && record.status == Status::Ok {
-            values.issue(IssueCode::GapsWithoutFirstToken, GAPS, || format!("{} gaps", object.gaps.len()));
+    let gaps = object.gaps.as_deref().unwrap_or_default();
+    let Some(ttft) = row.ttft_ns else {
+        if !gaps.is_empty() && !failed {
+            judge.bad(IssueCode::GapsWithoutFirstToken, GAPS, format!("{} gaps", gaps.len()));
         }
-        return (record, None);
+        return (row, ChunkTimes::default());
     };
-    let mut at = ttft;
-    let later = object.gaps.iter().map(|gap| {
-        at = at.saturating_add(*gap);
-        at
-    });
-    let at_ns: Vec<i64> = std::iter::once(ttft).chain(later).collect();
-    record.stream_end_ns = record.e2e_ns;
-    record.e2e_ns = at_ns.last().copied();
-    (record, Some(at_ns))
+    let Some(chunks) = ChunkTimes::after(ttft, gaps, 1, GAPS, judge) else { return (row, ChunkTimes::default()) };
+    row.stream_end_ns = row.e2e_ns;
+    row.e2e_ns = chunks.at_ns.last().copied();
+    (row, chunks)
 }
 
 fn manifest(concurrency: Option<u32>) -> Manifest {
-    let mut manifest = blank("inference-profiler", "by its keys; the records name no version");
+    let mut manifest = of_tool("inference-profiler", None, "by its keys; the records name no version");
     manifest.load.max_concurrency = concurrency;
     manifest.output_tokens_source = TokenSource::ServerElseClient;
     manifest.prompt_tokens_source = TokenSource::ServerElseClient;
@@ -168,13 +164,14 @@ fn shape(stage: u32, concurrency: Option<u32>) -> String {
     concurrency.map_or_else(|| format!("stage{stage}"), |c| format!("c{c}"))
 }
 
-fn part(stage: u32, ok: u64, prompt: u64, output: u64, is_summary: bool) -> Part {
-    let totals = format!("stage {stage}: {ok} ok, {prompt} prompt, {output} output tokens");
-    Part { tool: INFERENCE_PROFILER.id, key: stage.to_string(), totals, is_summary }
+fn part(layer: Layer, stage: u32, of: &Totals, reported: Vec<ReportedRow>) -> Part {
+    let Totals { ok, prompt_tokens, output_tokens } = of;
+    let totals = format!("stage {stage}: {ok} ok, {prompt_tokens} prompt, {output_tokens} output tokens");
+    Part { key: stage.to_string(), totals, reported, ..Part::of(FAMILY, layer) }
 }
 
 /// Every stage of a summary.
-fn summary(object: &Object, sink: &mut RunSink<'_>, place: &dyn Fn() -> String) -> Result<(), IngestError> {
+fn summary(object: &Object, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
     for stage in object.get("stages").elements() {
         let number = stage.get("stage").count().unwrap_or(0);
         let concurrency = stage.get("concurrency").count();
@@ -192,36 +189,57 @@ fn summary(object: &Object, sink: &mut RunSink<'_>, place: &dyn Fn() -> String) 
         manifest.counted.failed = total(requests.get("failed"));
         manifest.counted.prompt_tokens = total(tokens.get("prompt_total"));
         manifest.counted.output_tokens = total(tokens.get("output_total"));
-        let counted = manifest.counted.clone();
         let count = |n: Option<u64>| n.unwrap_or(0);
-        let (ok, prompt, output) =
-            (count(counted.completed), count(counted.prompt_tokens), count(counted.output_tokens));
-        let mut run = ClientRun::new(sink.writer()?);
-        run.reported(figures::rows(stage, &name));
-        let (writer, finished) = run.finish(manifest, ClockKind::None, &place(), shape(number, concurrency))?;
-        sink.commit_part(writer, finished, Some(part(number, ok, prompt, output, true)))?;
+        let totals = Totals {
+            ok: count(manifest.counted.completed),
+            prompt_tokens: count(manifest.counted.prompt_tokens),
+            output_tokens: count(manifest.counted.output_tokens),
+        };
+        let part = part(Layer::Whole, number, &totals, reported(stage));
+        let shape = shape(number, concurrency);
+        sink.commit_figures(FinishedRun { shape, ..FinishedRun::of_figures(manifest, part) })?;
     }
     Ok(())
 }
 
-fn name(path: &str, _stat: &str) -> Option<Figure> {
-    Some(match path {
-        "latency.ttft_s" => in_seconds("ttft_ms", "first_chunk"),
-        "latency.inter_token_s" => in_seconds("itl_ms", "chunk_gaps"),
-        "latency.e2e_s" => in_seconds("e2e_ms", "recorded_latency"),
-        "duration_s" => figure("duration_s", "s", "client_stopwatch"),
-        "requests.succeeded" => figure("requests_ok", "requests", "same"),
-        "requests.failed" => figure("requests_failed", "requests", "same"),
-        "requests.error_rate" => figure("failure_rate", "", "same"),
-        "throughput.requests_per_s" => figure("requests_per_s", "req/s", "same"),
-        "throughput.output_tokens_per_s" => figure("output_tokens_per_s", "tok/s", "same"),
-        "throughput.total_tokens_per_s" => figure("total_tokens_per_s", "tok/s", "same"),
-        "tokens.prompt_total" => figure("prompt_tokens", "tokens", "same"),
-        "tokens.output_total" => figure("output_tokens", "tokens", "same"),
-        _ if path.starts_with("tokens.") => of_its_own(path, "tokens"),
-        _ if path.starts_with("estimates.") => figure(path, "", "guessed_by_client"),
-        _ => return None,
-    })
+const LATENCIES: &[(&str, Named)] = &[
+    ("latency.ttft_s", named("ttft_ms", "ms", "first_chunk")),
+    ("latency.inter_token_s", named("itl_ms", "ms", "chunk_gaps")),
+    ("latency.e2e_s", named("e2e_ms", "ms", "recorded_latency")),
+];
+
+const SINGLE: &[(&str, Named)] = &[
+    ("duration_s", named("duration_s", "s", "client_stopwatch")),
+    ("requests.succeeded", named("requests_ok", "requests", "same")),
+    ("requests.failed", named("requests_failed", "requests", "same")),
+    ("requests.error_rate", named("failure_rate", "", "same")),
+    ("throughput.requests_per_s", named("requests_per_s", "req/s", "same")),
+    ("throughput.output_tokens_per_s", named("output_tokens_per_s", "tok/s", "same")),
+    ("throughput.total_tokens_per_s", named("total_tokens_per_s", "tok/s", "same")),
+    ("tokens.prompt_total", named("prompt_tokens", "tokens", "same")),
+    ("tokens.output_total", named("output_tokens", "tokens", "same")),
+];
+
+fn reported(stage: &Tree) -> Vec<ReportedRow> {
+    let at = |path: &str| path.split('.').fold(stage, |tree, key| tree.get(key));
+    let mut out = Vec::new();
+    for (path, name) in LATENCIES {
+        figures(name, path, at(path), 1e3, &mut out);
+    }
+    out.extend(SINGLE.iter().filter_map(|(path, name)| figure(name, "value", path, at(path), 1.0)));
+    let others =
+        [("tokens", named("", "tokens", "not_computed_here")), ("estimates", named("", "", "guessed_by_client"))];
+    for (group, name) in &others {
+        for (key, value) in stage.get(group).members() {
+            let path = format!("{group}.{key}");
+            match value {
+                Tree::Map(_) => figures(name, &path, value, 1.0, &mut out),
+                _ if SINGLE.iter().any(|(known, _)| *known == path) => {}
+                _ => out.extend(figure(name, "value", &path, value, 1.0)),
+            }
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -22,17 +22,21 @@
 //! Send times, so concurrency, arrival and any join with server files; chunk times; request ids, cached tokens,
 //! preemptions, finish reasons; requests that ran into the time limit of the test.
 
-use crate::client::figures::{Figure, figure, in_seconds, of_its_own, row, statistic};
-use crate::client::manifest::{blank, duration_ns, facts, settings, total};
-use crate::client::{ClientRun, Object, Record, Scale, Values, file};
+use crate::bench::reported::{Named, named};
+use crate::client::distribution::{figure, stat_name};
+use crate::client::file;
+use crate::client::layer::{Layer, Part};
+use crate::client::manifest::{duration_ns, facts, of_tool, settings, total};
+use crate::client::object::Object;
+use crate::client::run_rows::{ChunkTimes, RunRows};
+use crate::client::value::{self, Judge};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::Tree;
 use crate::json::records::RecordError;
-use crate::sink::RunSink;
-use crate::summary::Part;
-use postrun_schema::{ClockKind, Doc, IssueCode, Manifest, Status, TokenSource};
+use crate::sink::{FinishedRun, RunSink};
+use postrun_schema::{Doc, Manifest, ReportedRow, RequestRow, Status, TokenSource};
 
 pub(super) static LLMPERF: Ingestor = Ingestor {
     id: "llmperf",
@@ -42,6 +46,8 @@ pub(super) static LLMPERF: Ingestor = Ingestor {
     reads: Reads::Runs(ingest),
 };
 
+/// The name under which records and summaries find each other.
+const FAMILY: &str = "LLMPerf";
 const RECORD_KEYS: &[&str] = &["ttft_s", "end_to_end_latency_s", "number_output_tokens"];
 /// Summaries of a sweep stand below keys of their own, so the text is looked at instead.
 const SUMMARY_KEY: &[u8] = b"\"results_ttft_s_";
@@ -59,8 +65,7 @@ fn sniff(head: &Head) -> Sniff {
 /// Requests read so far.
 #[derive(Default)]
 struct State {
-    run: Option<ClientRun>,
-    object: Object,
+    rows: Option<RunRows>,
     /// Shortest and longest TTFT of the successes.
     ttft: Option<(i64, i64)>,
 }
@@ -73,19 +78,18 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
         LLMPERF.id,
         State::default(),
         |state, reader, sink, place| {
-            state.object.read(reader, "")?;
-            if state.object.has("end_to_end_latency_s") {
-                return request(state, sink, place);
+            let object = Object::read(reader, None)?;
+            if object.has("end_to_end_latency_s") {
+                return request(&object, state, sink, place);
             }
-            summaries(&state.object, &stem, sink, place)
+            summaries(&object, &stem, sink)
         },
         |state, sink, file| {
-            let Some(run) = state.run else { return Ok(()) };
+            let Some(rows) = state.rows else { return Ok(()) };
             let mut manifest = manifest();
-            manifest.load.num_prompts = Some(run.len() as u64);
-            let part = part(&stem, totals(run.totals.ok, state.ttft), false);
-            let (writer, finished) = run.finish(manifest, ClockKind::None, file, String::new())?;
-            sink.commit_part(writer, finished, Some(part))
+            manifest.load.num_prompts = Some(rows.len());
+            let part = part(Layer::Requests, &stem, totals(rows.totals.ok, state.ttft));
+            rows.finish(file, FAMILY)?.commit(sink, manifest, String::new(), Some(part))
         },
     )
 }
@@ -97,48 +101,59 @@ fn stem(name: &str) -> String {
     endings.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name).to_string()
 }
 
-fn part(stem: &str, totals: String, is_summary: bool) -> Part {
-    Part { tool: LLMPERF.id, key: stem.to_string(), totals, is_summary }
+fn part(layer: Layer, stem: &str, totals: String) -> Part {
+    Part { key: stem.to_string(), totals, ..Part::of(FAMILY, layer) }
 }
 
 fn totals(ok: u64, ttft: Option<(i64, i64)>) -> String {
     ttft.map(|(min, max)| format!("{ok} ok, TTFT from {min} to {max} ns")).unwrap_or_default()
 }
 
-fn request(state: &mut State, sink: &mut RunSink<'_>, place: &dyn Fn() -> String) -> Result<(), RecordError> {
-    if state.run.is_none() {
-        state.run = Some(ClientRun::new(sink.writer().map_err(RecordError::Fatal)?));
+fn request(
+    object: &Object,
+    state: &mut State,
+    sink: &mut RunSink<'_>,
+    place: &dyn Fn() -> String,
+) -> Result<(), RecordError> {
+    if state.rows.is_none() {
+        state.rows = Some(RunRows::create(sink).map_err(RecordError::Fatal)?);
     }
-    let (Some(run), object) = (&mut state.run, &state.object) else { return Ok(()) };
-    let mut values = Values { issues: &mut run.issues, place };
-    if let Some(key) = &object.duplicate_key {
-        values.issue(IssueCode::DuplicateKey, key, || "the last one counts".to_string());
-    }
+    let Some(rows) = &mut state.rows else { return Ok(()) };
+    let judge = &mut Judge { issues: &mut rows.issues, place };
+    object.judge_keys(judge);
     // 0 stands for a time that was not taken.
-    let mut time = |key: &str| values.duration(key, object.get(key), Scale::Seconds).filter(|ns| *ns > 0);
+    let mut time = |key: &str| judge.duration(key, object.get(key), 1).filter(|ns| *ns > 0);
     let (ttft_ns, e2e_ns) = (time("ttft_s"), time("end_to_end_latency_s"));
-    let mut record = Record {
+    let error = error(object);
+    let row = RequestRow {
+        status: if error.is_some() { Status::Error } else { Status::Ok },
+        error,
         ttft_ns,
         e2e_ns,
-        prompt_tokens: values.count("number_input_tokens", object.get("number_input_tokens")),
-        output_tokens: values.count("number_output_tokens", object.get("number_output_tokens")),
-        ..Record::default()
+        prompt_tokens: judge.count("number_input_tokens", object.get("number_input_tokens")),
+        output_tokens: judge.count("number_output_tokens", object.get("number_output_tokens")),
+        ..RequestRow::default()
     };
-    if *object.get("error_code") != Tree::Null {
-        let code = values.text("error_code", object.get("error_code")).unwrap_or_default();
-        let message = object.get("error_msg").text().unwrap_or_default();
-        record.fail(Some(format!("{code} {message}").trim().to_string()));
-    }
-    if let (Status::Ok, Some(ttft)) = (record.status, record.ttft_ns) {
+    if let (Status::Ok, Some(ttft)) = (row.status, row.ttft_ns) {
         let (min, max) = state.ttft.unwrap_or((ttft, ttft));
         state.ttft = Some((min.min(ttft), max.max(ttft)));
     }
-    run.push(record, place, None)?;
-    Ok(())
+    rows.push(row, &ChunkTimes::default(), place).map_err(RecordError::Fatal)
+}
+
+/// What went wrong, if anything did.
+fn error(object: &Object) -> Option<String> {
+    let code = match object.get("error_code") {
+        Tree::Null => return None,
+        Tree::Text(code) | Tree::Number(code) => code.as_str(),
+        _ => "",
+    };
+    let message = object.get("error_msg").text().unwrap_or_default();
+    Some(value::text(&Tree::Text(format!("{code} {message}").trim().to_string())).unwrap_or_default())
 }
 
 fn manifest() -> Manifest {
-    let mut manifest = blank("LLMPerf", "by its keys; the records name no version");
+    let mut manifest = of_tool("LLMPerf", None, "by its keys; the records name no version");
     manifest.output_tokens_source = TokenSource::ClientTokenizer;
     manifest.prompt_tokens_source = TokenSource::ClientTokenizer;
     manifest.not_recorded = facts(&[
@@ -155,20 +170,15 @@ fn manifest() -> Manifest {
 }
 
 /// One summary, or those of a sweep.
-fn summaries(
-    object: &Object,
-    stem: &str,
-    sink: &mut RunSink<'_>,
-    place: &dyn Fn() -> String,
-) -> Result<(), RecordError> {
+fn summaries(object: &Object, stem: &str, sink: &mut RunSink<'_>) -> Result<(), RecordError> {
     let is_summary = |members: &[(String, Tree)]| members.iter().any(|(key, _)| key.starts_with("results_"));
     if is_summary(object.members()) {
-        return summary(object.members(), stem, sink, place).map_err(RecordError::Fatal);
+        return summary(object.members(), stem, sink).map_err(RecordError::Fatal);
     }
     let several = object.members().iter().filter(|(_, value)| is_summary(value.members()));
     let mut found = 0;
     for (_, one) in several.take(MOST_SUMMARIES) {
-        summary(one.members(), "", sink, place).map_err(RecordError::Fatal)?;
+        summary(one.members(), "", sink).map_err(RecordError::Fatal)?;
         found += 1;
     }
     match found {
@@ -177,12 +187,7 @@ fn summaries(
     }
 }
 
-fn summary(
-    members: &[(String, Tree)],
-    stem: &str,
-    sink: &mut RunSink<'_>,
-    place: &dyn Fn() -> String,
-) -> Result<(), IngestError> {
+fn summary(members: &[(String, Tree)], stem: &str, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
     const NOTHING: &Tree = &Tree::Null;
     let get = |name: &str| members.iter().find(|(key, _)| key == name).map_or(NOTHING, |(_, value)| value);
     let mut manifest = manifest();
@@ -201,44 +206,39 @@ fn summary(
     manifest.duration_ns = rate.and_then(|rate| duration_ns(completed as f64 * 60.0 / rate));
     let time = |key: &str| get(key).seconds_ns();
     let ttft = time("results_ttft_s_min").zip(time("results_ttft_s_max"));
-    let part = part(stem, totals(completed, ttft), true);
-    let shape = manifest.load.max_concurrency.map(|c| format!("c{c}")).unwrap_or_default();
-    let mut run = ClientRun::new(sink.writer()?);
-    run.reported(figures.iter().filter_map(|(key, value)| {
-        let (stat, figure) = name(key)?;
-        row(key, &stat, value, figure)
-    }));
-    let (writer, finished) = run.finish(manifest, ClockKind::None, &place(), shape)?;
-    sink.commit_part(writer, finished, Some(part))
+    let mut part = part(Layer::Whole, stem, totals(completed, ttft));
+    part.reported = figures.iter().filter_map(|(key, value)| reported(key, value)).collect();
+    sink.commit_figures(FinishedRun::of_figures(manifest, part))
 }
 
-/// The statistic and the quantity of `results_ttft_s_quantiles_p50`.
-fn name(key: &str) -> Option<(String, Figure)> {
+/// The row of `results_ttft_s_quantiles_p50` and its like.
+fn reported(key: &str, value: &Tree) -> Option<ReportedRow> {
     let body = key.strip_prefix("results_")?;
-    let once = |figure| Some(("value".to_string(), figure));
+    let once = |name: Named, scale: f64| figure(&name, "value", key, value, scale);
     match body {
-        "num_completed_requests" => return once(figure("requests_ok", "requests", "same")),
-        "number_errors" => return once(figure("requests_failed", "requests", "same")),
-        "error_rate" => return once(figure("failure_rate", "", "same")),
-        "mean_output_throughput_token_per_s" => return once(figure("output_tokens_per_s", "tok/s", "same")),
-        "num_completed_requests_per_min" => {
-            return once(Figure { factor: 1.0 / 60.0, ..figure("requests_per_s", "req/s", "same") });
-        }
+        "num_completed_requests" => return once(named("requests_ok", "requests", "same"), 1.0),
+        "number_errors" => return once(named("requests_failed", "requests", "same"), 1.0),
+        "error_rate" => return once(named("failure_rate", "", "same"), 1.0),
+        "mean_output_throughput_token_per_s" => return once(named("output_tokens_per_s", "tok/s", "same"), 1.0),
+        "num_completed_requests_per_min" => return once(named("requests_per_s", "req/s", "same"), 1.0 / 60.0),
         _ => {}
     }
     let (quantity, stat) = body.rsplit_once('_')?;
-    let stat = statistic(stat)?;
+    let stat = stat_name(stat)?;
     let quantity = quantity.strip_suffix("_quantiles").unwrap_or(quantity);
     let same = if stat == "std" { "sample_deviation" } else { "same" };
-    let figure = match quantity {
-        "ttft_s" => in_seconds("ttft_ms", same),
-        "end_to_end_latency_s" => in_seconds("e2e_ms", same),
-        "inter_token_latency_s" => in_seconds("e2e_per_output_token_ms", "latency_per_token"),
-        "number_input_tokens" | "number_output_tokens" => of_its_own(quantity, "tokens"),
-        "request_output_throughput_token_per_s" => of_its_own(quantity, "tok/s"),
+    let (name, scale) = match quantity {
+        "ttft_s" => (named("ttft_ms", "ms", same), 1e3),
+        "end_to_end_latency_s" => (named("e2e_ms", "ms", same), 1e3),
+        "inter_token_latency_s" => (named("e2e_per_output_token_ms", "ms", "latency_per_token"), 1e3),
+        "number_input_tokens" | "number_output_tokens" => (named("", "tokens", "not_computed_here"), 1.0),
+        "request_output_throughput_token_per_s" => (named("", "tok/s", "not_computed_here"), 1.0),
         _ => return None,
     };
-    Some((stat, figure))
+    let row = figure(&name, &stat, key, value, scale)?;
+    // A figure of the tool's own is told from its statistics.
+    let metric = if name.metric.is_empty() { quantity.to_string() } else { row.metric.clone() };
+    Some(ReportedRow { metric, ..row })
 }
 
 #[cfg(test)]

@@ -19,18 +19,18 @@
 //! Requests: there are no rows, so nothing is computed again. No model (the SUT's name is none), no token counts but as a
 //! rate, no wall clock of single requests; Offline runs have no first token.
 
-use crate::client::ClientRun;
-use crate::client::figures::{Figure, figure, of_its_own, row};
-use crate::client::manifest::{blank, facts, settings, total};
+use crate::bench::reported::named;
+use crate::client::distribution::figure;
+use crate::client::layer::{Layer, Part};
+use crate::client::manifest::{facts, of_tool, settings, total};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::records::Walked;
 use crate::json::{JsonReader, Tree, shorten};
-use crate::sink::{Fingerprint, RunSink};
-use crate::summary::Part;
+use crate::sink::{FinishedRun, RunSink};
 use crate::text::lines::Lines;
-use postrun_schema::{ClockKind, Doc, IssueCode, Issues};
+use postrun_schema::{Doc, IssueCode, Issues, ReportedRow};
 use std::collections::BTreeMap;
 
 pub(super) static MLPERF_LOADGEN: Ingestor = Ingestor {
@@ -41,6 +41,8 @@ pub(super) static MLPERF_LOADGEN: Ingestor = Ingestor {
     reads: Reads::Runs(ingest),
 };
 
+/// The name under which detail log and summary find each other.
+const FAMILY: &str = "MLPerf LoadGen";
 const LINE: &str = ":::MLLOG ";
 const TITLE: &[u8] = b"MLPerf Results Summary";
 /// Keys kept of one log; a real one has about a hundred.
@@ -171,8 +173,7 @@ fn commit(
     let get = |key: &str| facts_of.get(key).unwrap_or(NOTHING);
     let text = |key: &str| get(key).text().map(String::from);
     let scenario = text("effective_scenario").unwrap_or_default();
-    let mut manifest = blank("MLPerf LoadGen", "the log names it");
-    manifest.tool.version = text("loadgen_version");
+    let mut manifest = of_tool("MLPerf LoadGen", text("loadgen_version"), "the log names it");
     let kept = |key: &str| key.starts_with("effective_") || key.starts_with("requested_server_t");
     let kept_too = ["result_validity", "early_stopping_met", "num_errors", "power_begin", "power_end", "sut_name"];
     let list: Vec<(String, Tree)> = facts_of.clone().into_iter().collect();
@@ -190,14 +191,10 @@ fn commit(
     manifest.counted.completed = manifest.load.num_prompts;
     manifest.counted.failed = total(get("num_errors"));
     manifest.not_recorded = facts(&["requests", "send times", "chunk times per request", "model", "token counts"]);
-    let mut run = ClientRun::new(sink.writer()?);
-    run.reported(facts_of.iter().filter_map(|(key, value)| {
-        let (stat, figure) = figure_of(key)?;
-        row(key, &stat, value, figure)
-    }));
+    let mut issues = Issues::default();
     if get("result_time_to_output_token_min").number().is_some_and(|ns| ns < 0.0) {
         let example = || "TPOT of an answer of no or one token".to_string();
-        run.issues.add(IssueCode::NegativeDuration, || format!("{file}: result_time_to_output_token_min"), example);
+        issues.add(IssueCode::NegativeDuration, || format!("{file}: result_time_to_output_token_min"), example);
     }
     let range = (get("result_min_latency_ns").integer(), get("result_max_latency_ns").integer());
     let totals = match range {
@@ -205,31 +202,27 @@ fn commit(
         _ => String::new(),
     };
     let key = name.replace("detail", "").replace("summary", "");
-    let part = Part { tool: MLPERF_LOADGEN.id, key, totals, is_summary: !is_detail };
-    let (writer, mut finished) = run.finish(manifest, ClockKind::None, file, String::new())?;
-    if is_detail {
-        finished.fingerprint = Some(Fingerprint { values: format!("{facts_of:?}"), requests: None });
-    }
-    sink.commit_part(writer, finished, Some(part))
+    let layer = if is_detail { Layer::Whole } else { Layer::Supplement };
+    let reported = facts_of.iter().filter_map(|(key, value)| reported(key, value)).collect();
+    let part = Part { key, totals, reported, ..Part::of(FAMILY, layer) };
+    sink.commit_figures(FinishedRun { issues, ..FinishedRun::of_figures(manifest, part) })
 }
 
-/// Statistic and quantity of a key of the detail log.
-fn figure_of(key: &str) -> Option<(String, Figure)> {
-    let once = |metric, unit| Some(("value".to_string(), figure(metric, unit, "same")));
+/// The row of a key of the detail log.
+fn reported(key: &str, value: &Tree) -> Option<ReportedRow> {
+    let once = |metric, unit, convention| figure(&named(metric, unit, convention), "value", key, value, 1.0);
     match key {
         "result_completed_samples_per_sec" | "result_samples_per_second" | "result_qps_without_loadgen_overhead" => {
-            return once("requests_per_s", "req/s");
+            return once("requests_per_s", "req/s", "same");
         }
         "result_completed_tokens_per_second" | "result_tokens_per_second" => {
-            return once("output_tokens_per_s", "tok/s");
+            return once("output_tokens_per_s", "tok/s", "same");
         }
         "result_scheduled_samples_per_sec"
         | "result_qps_with_loadgen_overhead"
         | "result_overlatency_query_count"
         | "result_token_throughput"
-        | "result_token_throughput_with_loadgen_overhead" => {
-            return Some(("value".to_string(), of_its_own(key, "")));
-        }
+        | "result_token_throughput_with_loadgen_overhead" => return once("", "", "not_computed_here"),
         _ => {}
     }
     let body = key.strip_prefix("result_")?;
@@ -247,7 +240,7 @@ fn figure_of(key: &str) -> Option<(String, Figure)> {
         None if matches!(stat, "min" | "max" | "mean") => (stat.to_string(), "same"),
         None => return None,
     };
-    Some((stat, Figure { factor: 1e-6, ..figure(metric, "ms", convention) }))
+    figure(&named(metric, "ms", convention), &stat, key, value, 1e-6)
 }
 
 #[cfg(test)]

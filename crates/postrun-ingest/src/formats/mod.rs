@@ -1,19 +1,25 @@
 //! The registry of ingestors: one file each, one line here.
 
 mod aiperf_gpu_telemetry;
+mod aiperf_records;
 mod aiperf_server_metrics;
-#[cfg(test)]
-mod client_test;
+mod aiperf_summary;
 #[cfg(test)]
 mod damage_test;
 mod evalscope_perf;
+mod genai_perf_summary;
 mod gpu_dmon;
+mod guidellm;
+mod inference_perf;
+mod inference_perf_summary;
 mod inference_profiler;
 mod llama_cpp_log;
 mod llmperf;
+mod lmdeploy;
 mod mlperf_loadgen;
 mod nvidia_smi_csv;
 mod otlp_spans;
+mod perf_analyzer;
 mod prometheus_query_range;
 mod prometheus_text;
 #[cfg(test)]
@@ -36,6 +42,14 @@ use crate::ingestor::Ingestor;
 pub static INGESTORS: &[&Ingestor] = &[
     &vllm_bench::VLLM_BENCH,
     &sglang_bench::SGLANG_BENCH,
+    &aiperf_records::AIPERF_RECORDS,
+    &aiperf_summary::AIPERF_SUMMARY,
+    &guidellm::GUIDELLM,
+    &inference_perf::INFERENCE_PERF,
+    &inference_perf_summary::INFERENCE_PERF_SUMMARY,
+    &perf_analyzer::PERF_ANALYZER,
+    &genai_perf_summary::GENAI_PERF_SUMMARY,
+    &lmdeploy::LMDEPLOY,
     &inference_profiler::INFERENCE_PROFILER,
     &evalscope_perf::EVALSCOPE_PERF,
     &llmperf::LLMPERF,

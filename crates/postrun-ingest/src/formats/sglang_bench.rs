@@ -124,6 +124,7 @@ fn finished(run: ArrayRun, requests: u64, policy: &RowPolicy) -> FinishedRun {
         issues: run.issues,
         requests,
         fingerprint,
+        part: None,
     }
 }
 

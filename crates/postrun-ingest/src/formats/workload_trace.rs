@@ -21,17 +21,20 @@
 //! Everything about time but the arrival: TTFT, TPOT, ITL, e2e and all rates of a server are unavailable. A trace is
 //! a workload, not a result; what can be read from it are its arrivals and the distributions of its lengths.
 
-use crate::client::manifest::{blank, facts};
-use crate::client::{ClientRun, Object, Record, Scale, Values, file};
+use crate::client::file;
+use crate::client::manifest::{clock, facts, of_tool};
+use crate::client::object::Object;
+use crate::client::run_rows::{ChunkTimes, RunRows};
+use crate::client::value::{Judge, in_unit};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
-use crate::json::Tree;
 use crate::json::records::{RecordError, Walked};
+use crate::json::{Tree, number, shorten};
 use crate::sink::RunSink;
 use crate::text::lines::Lines;
 use crate::text::stamp::{CivilStamp, LogClock};
-use postrun_schema::{ClockKind, Doc, IssueCode, Issues, TokenSource};
+use postrun_schema::{ClockKind, Doc, IssueCode, Issues, RequestRow, Status, TokenSource};
 
 pub(super) static WORKLOAD_TRACE: Ingestor = Ingestor {
     id: "workload_trace",
@@ -95,53 +98,52 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
     }
 }
 
-fn commit(run: ClientRun, name: &str, sink: &mut RunSink<'_>, file: &str) -> Result<(), IngestError> {
-    let mut manifest = blank(name, "by its columns; a trace of a workload, not of a benchmark");
-    manifest.load.num_prompts = Some(run.len() as u64);
+fn commit(rows: RunRows, name: &str, sink: &mut RunSink<'_>, file: &str) -> Result<(), IngestError> {
+    let mut manifest = of_tool(name, None, "by its columns; a trace of a workload, not of a benchmark");
+    manifest.load.num_prompts = Some(rows.len());
     manifest.output_tokens_source = TokenSource::Server;
     manifest.prompt_tokens_source = TokenSource::Server;
     manifest.not_recorded = facts(&["latencies per request", "chunk times per request", "any fact about a server"]);
-    let (writer, finished) = run.finish(manifest, ClockKind::Monotonic, file, String::new())?;
-    sink.commit(writer, finished)
+    let written = rows.finish(file, name)?;
+    manifest.clocks.client = clock(ClockKind::Monotonic, written.origin_ns);
+    written.commit(sink, manifest, String::new(), None)
 }
 
 fn ingest_mooncake(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-    let state: (Option<ClientRun>, Object) = (None, Object::default());
     file::read(
         source,
         sink,
         WORKLOAD_TRACE.id,
-        state,
-        |(run, object), reader, sink, place| {
-            object.read(reader, "")?;
+        None,
+        |rows: &mut Option<RunRows>, reader, sink, place| {
+            let object = Object::read(reader, None)?;
             if !object.has("timestamp") || !object.has("input_length") {
                 return Err(RecordError::NotARun("a record without timestamp and input_length".to_string()));
             }
-            if run.is_none() {
-                *run = Some(new_run(sink).map_err(RecordError::Fatal)?);
+            if rows.is_none() {
+                *rows = Some(new_rows(sink).map_err(RecordError::Fatal)?);
             }
-            let Some(run) = run else { return Ok(()) };
-            let mut values = Values { issues: &mut run.issues, place };
-            let record = Record {
-                sent_at: values.point("timestamp", object.get("timestamp"), Scale::Millis),
-                prompt_tokens: values.count("input_length", object.get("input_length")),
-                output_tokens: values.count("output_length", object.get("output_length")),
-                ..Record::default()
+            let Some(rows) = rows else { return Ok(()) };
+            let judge = &mut Judge { issues: &mut rows.issues, place };
+            let row = RequestRow {
+                sent_ns: judge.point("timestamp", object.get("timestamp")).map(|ms| in_unit(ms, 1_000)),
+                prompt_tokens: judge.count("input_length", object.get("input_length")),
+                output_tokens: judge.count("output_length", object.get("output_length")),
+                ..RequestRow::default()
             };
-            run.push(record, place, None)?;
-            Ok(())
+            rows.push(row, &ChunkTimes::default(), place).map_err(RecordError::Fatal)
         },
-        |(run, _), sink, file| match run {
-            Some(run) => commit(run, "Mooncake trace", sink, file),
+        |rows, sink, file| match rows {
+            Some(rows) => commit(rows, "Mooncake trace", sink, file),
             None => Ok(()),
         },
     )
 }
 
-fn new_run(sink: &mut RunSink<'_>) -> Result<ClientRun, IngestError> {
-    let mut run = ClientRun::new(sink.writer()?);
-    run.ttft_recorded = false;
-    Ok(run)
+fn new_rows(sink: &mut RunSink<'_>) -> Result<RunRows, IngestError> {
+    let mut rows = RunRows::create(sink)?;
+    rows.ttft_recorded = false;
+    Ok(rows)
 }
 
 fn ingest_csv(
@@ -153,7 +155,7 @@ fn ingest_csv(
     let file = source.name.clone();
     let mut text = source.take_reader();
     let mut walked = Walked { issues: Issues::default(), skipped: 0, first_problem: None };
-    let mut run = new_run(sink)?;
+    let mut rows = new_rows(sink)?;
     let mut width = 0;
     let mut lines = Lines::new(&mut text);
     while let Some(line) = lines.next().map_err(IngestError::io(&file))? {
@@ -169,47 +171,50 @@ fn ingest_csv(
         let whole = !line.unfinished || cells.len() == width;
         let code = match (cell(0), cell(1), cell(2)) {
             (Some(at), Some(prompt), Some(output)) if whole => {
-                let mut values = Values { issues: &mut run.issues, place: &place };
-                let record = record(layout, [at, prompt, output], &mut values);
-                run.push(record, &place, None)?;
+                let judge = &mut Judge { issues: &mut rows.issues, place: &place };
+                let row = row(layout, [at, prompt, output], judge);
+                rows.push(row, &ChunkTimes::default(), &place)?;
                 continue;
             }
             _ if line.unfinished => IssueCode::TruncatedRecord,
             _ => IssueCode::BadRecord,
         };
         walked.skipped += 1;
-        walked.issues.add(code, place, || crate::json::shorten(line.text.to_string(), 60));
+        walked.issues.add(code, place, || shorten(line.text.to_string(), 60));
         walked.first_problem.get_or_insert_with(|| format!("{}: not a row of the table", line.place()));
     }
     drop(lines);
-    if run.len() > 0 {
-        commit(run, layout.name, sink, &file)?;
+    if rows.len() > 0 {
+        commit(rows, layout.name, sink, &file)?;
     }
     sink.close(source, text, WORKLOAD_TRACE.id, walked)
 }
 
-fn record(layout: &Layout, [at, prompt, output]: [&str; 3], values: &mut Values<'_>) -> Record {
-    let number = |text: &str| Tree::Text(text.to_string());
-    let sent_at = match layout.dated {
-        false => values.point("Timestamp", &number(at), Scale::Seconds),
+fn row(layout: &Layout, [at, prompt, output]: [&str; 3], judge: &mut Judge<'_>) -> RequestRow {
+    let value = |cell: &str| match number(cell.as_bytes()) {
+        Some(_) => Tree::Number(cell.to_string()),
+        None => Tree::Text(cell.to_string()),
+    };
+    let sent_ns = match layout.dated {
+        false => judge.point(layout.columns[0], &value(at)),
         true => {
             let stamp = CivilStamp::parse(at).filter(|(_, rest)| rest.is_empty());
             if stamp.is_none() {
-                values.issue(IssueCode::WrongType, "TIMESTAMP", || crate::json::shorten(at.to_string(), 40));
+                judge.bad(IssueCode::WrongType, layout.columns[0], shorten(at.to_string(), 40));
             }
             stamp.map(|(stamp, _)| LogClock::default().at_ns(&stamp))
         }
     };
-    let mut record = Record {
-        sent_at,
-        prompt_tokens: values.count(layout.columns[1], &number(prompt)),
-        output_tokens: values.count(layout.columns[2], &number(output)),
-        ..Record::default()
-    };
-    if layout.empty_is_failure && record.output_tokens == Some(0) {
-        record.fail(Some("no response tokens".to_string()));
+    let output_tokens = judge.count(layout.columns[2], &value(output));
+    let failed = layout.empty_is_failure && output_tokens == Some(0);
+    RequestRow {
+        sent_ns,
+        status: if failed { Status::Error } else { Status::Ok },
+        error: failed.then(|| "no response tokens".to_string()),
+        prompt_tokens: judge.count(layout.columns[1], &value(prompt)),
+        output_tokens,
+        ..RequestRow::default()
     }
-    record
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Files that may be read, and files that were not.
 
 use super::source::Input;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A file in a folder that was not read.
 #[derive(Debug, Clone)]
@@ -23,14 +23,6 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// The folder it lies in, named or found; `None`: standard input.
-    pub(crate) fn folder(&self) -> Option<PathBuf> {
-        match &self.input {
-            Input::Path(path) => Some(path.parent().map(Path::to_path_buf).unwrap_or_default()),
-            Input::Stdin => None,
-        }
-    }
-
     /// As the user would name it.
     pub(crate) fn name(&self) -> String {
         match &self.input {

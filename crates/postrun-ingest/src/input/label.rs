@@ -11,12 +11,18 @@ const GENERIC_STEMS: &[&str] = &[
     "results",
     "output",
     "benchmark",
+    "benchmarks",
     "bench",
     "server",
     "metrics",
     "spans",
     "metrics_timeline",
     "log",
+    "profile_export",
+    "profile_export_aiperf",
+    "profile_export_genai_perf",
+    "per_request_lifecycle_metrics",
+    "summary_lifecycle_metrics",
     "benchmark_data",
 ];
 /// Folder names that say nothing either.

@@ -5,6 +5,9 @@ use crate::error::IngestError;
 use postrun_schema::{IssueCode, Issues};
 use std::io::Read;
 
+/// The head of a text that is known not to be lines.
+pub(crate) const ONE_OBJECT: &[u8] = &[];
+
 /// What became of the file as a whole.
 pub(crate) struct Walked {
     /// Problems of records that belong to no run.

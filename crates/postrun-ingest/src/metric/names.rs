@@ -87,6 +87,10 @@ static VLLM: &[Rule] = &[
     same("gpu_prefix_cache_hits", "prefix_cache_hits_total"),
     same("request_success", "requests_finished_total"),
     same("request_success", "requests_aborted_total").only("finished_reason", "abort"),
+    same("request_queue_time_seconds_sum", "queue_seconds_total"),
+    same("request_queue_time_seconds_count", "queue_requests_total"),
+    same("request_prefill_time_seconds_sum", "prefill_seconds_total"),
+    same("request_prefill_time_seconds_count", "prefill_requests_total"),
 ];
 
 static SGLANG: &[Rule] = &[
@@ -104,6 +108,8 @@ static SGLANG: &[Rule] = &[
     same("cached_tokens", "cached_prompt_tokens_total"),
     same("num_requests", "requests_finished_total"),
     same("num_aborted_requests", "requests_aborted_total"),
+    same("queue_time_seconds_sum", "queue_seconds_total"),
+    same("queue_time_seconds_count", "queue_requests_total"),
 ];
 
 static TGI: &[Rule] = &[
@@ -111,6 +117,8 @@ static TGI: &[Rule] = &[
     same("queue_size", "waiting"),
     same("request_input_length_sum", "prompt_tokens_total"),
     same("request_generated_tokens_sum", "output_tokens_total"),
+    same("request_queue_duration_sum", "queue_seconds_total"),
+    same("request_queue_duration_count", "queue_requests_total"),
     same("request_success", "requests_finished_total").marked("finished_reason", "success"),
     same("request_failure", "requests_finished_total").marked("finished_reason", "failure"),
 ];

@@ -38,8 +38,8 @@ const DRIFT_PARTS: usize = 6;
 const SCRAPE_NS: i64 = 10 * MS;
 /// Shifts that scatter less need no second opinion.
 const SURE_SCATTER_NS: i64 = 200 * MS;
-/// Shifts that scatter more than this belong to another run.
-const MOST_SCATTER_NS: i64 = 2 * SECOND;
+/// Shifts that scatter more than this, and more than a step of the engine, belong to another run.
+const MOST_SCATTER_NS: i64 = 50 * MS;
 
 /// Way 1.
 pub(crate) fn from_requests(joined: &Joined, client: &[ClientRequest], server: &[ServerRequest]) -> Option<Alignment> {
@@ -108,15 +108,59 @@ fn drift(upper: &[(i64, i64)], lower: &[(i64, i64)], half: i64) -> Option<f64> {
     (points.len() >= 4 && (slope * (to - from) as f64).abs() > 2.0 * half as f64).then_some(slope * 1e6)
 }
 
-/// Way 2. `points`: readings of the counter, in time order.
-pub(crate) fn from_tokens(trace: &ClientTrace, points: &[(i64, f64)]) -> Option<Alignment> {
+/// What a counter of tokens says of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum TokenFit {
+    /// It is the client's curve, shifted.
+    Fits(Alignment),
+    /// Tokens flowed, but not as the client received them: another run's.
+    Contradicts,
+    /// Too few readings while tokens flowed.
+    Silent,
+}
+
+/// Way 2. `points`: readings of the counter, in time order; `resolution_ns`: what their stamps are cut to.
+pub(crate) fn from_tokens(trace: &ClientTrace, points: &[(i64, f64)], resolution_ns: i64) -> TokenFit {
+    let Some(found) = best_shifts(trace, points) else { return TokenFit::Silent };
+    let standard_error = (found.scatter as f64 * 1.25 / (found.count as f64).sqrt()) as i64;
+    let most = MOST_SCATTER_NS.max(trace.step_ns()) + resolution_ns;
+    if found.scatter >= most {
+        return if found.count >= FEWEST_READINGS { TokenFit::Contradicts } else { TokenFit::Silent };
+    }
+    TokenFit::Fits(Alignment {
+        origin_ns: found.median,
+        uncertainty_ns: SCRAPE_NS + 3 * standard_error + FEW_READINGS_NS / found.count as i64,
+        drift_ppm: None,
+        how: format!("token counter at {} moments against the tokens received", found.count),
+    })
+}
+
+/// Values at which the counter stood still, those at which it did so longest first.
+fn plateaus(points: &[(i64, f64)]) -> Vec<f64> {
+    let mut found: Vec<(i64, f64)> = Vec::new();
+    for pair in points.windows(2).filter(|pair| pair[0].1 == pair[1].1) {
+        let length = pair[1].0 - pair[0].0;
+        match found.last_mut() {
+            Some(last) if last.1 == pair[0].1 => last.0 = last.0.saturating_add(length),
+            _ => found.push((length, pair[0].1)),
+        }
+    }
+    found.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.total_cmp(&b.1)));
+    found.into_iter().take(MOST_STARTS).map(|(_, value)| value).collect()
+}
+
+/// Plateaus tried as the start of a run: a day of scrapes has thousands.
+const MOST_STARTS: usize = 300;
+
+fn best_shifts(trace: &ClientTrace, points: &[(i64, f64)]) -> Option<Shifts> {
     let total = trace.total_tokens();
     let (first, last) = (points.first()?.1, points.last()?.1);
     if total < 100.0 || last - first < total * 0.2 {
         return None;
     }
     // Before the run the counter stood at its first reading or at a plateau, or at its last reading less all of the run's.
-    let mut starts: Vec<f64> = points.windows(2).filter(|w| w[0].1 == w[1].1).map(|w| w[0].1).chain([first]).collect();
+    let mut starts = plateaus(points);
+    starts.push(first);
     // Where a start that was seen and the end account for every token of the run, there is nothing to search.
     let mut exact: Vec<f64> = starts.iter().copied().filter(|start| (start + total - last).abs() < 0.5).collect();
     let at_rest = points.len() > 1 && points[points.len() - 2].1 == last;
@@ -141,14 +185,7 @@ pub(crate) fn from_tokens(trace: &ClientTrace, points: &[(i64, f64)]) -> Option<
             (-4..=4).for_each(|n| consider(from + step * f64::from(n), FEWEST_READINGS, &mut best));
         }
     }
-    let (_, found) = best?;
-    let standard_error = (found.scatter as f64 * 1.25 / (found.count as f64).sqrt()) as i64;
-    (found.scatter < MOST_SCATTER_NS).then(|| Alignment {
-        origin_ns: found.median,
-        uncertainty_ns: SCRAPE_NS + 3 * standard_error + FEW_READINGS_NS / found.count as i64,
-        drift_ppm: None,
-        how: format!("token counter at {} moments against the tokens received", found.count),
-    })
+    best.map(|(_, found)| found)
 }
 
 /// Shifts of single readings, summed up.
@@ -210,6 +247,9 @@ pub(crate) enum Level {
     TokenRate { per_s: f64, interval_ns: i64 },
 }
 
+/// Levels and rates that differ by more, as a share of their largest, belong to another run.
+const MOST_DIFFERENCE: f64 = 0.3;
+
 /// Way 3. `resolution_ns`: what the stamps are cut to.
 pub(crate) fn from_levels(trace: &ClientTrace, points: &[(i64, Level)], resolution_ns: i64) -> Option<Alignment> {
     let end = trace.end_ns()?;
@@ -227,7 +267,7 @@ pub(crate) fn from_levels(trace: &ClientTrace, points: &[(i64, Level)], resoluti
     // Another fit, far away and nearly as good: no way to tell.
     let far = tried.iter().filter(|(o, _)| (o - best.0).abs() > 5 * SECOND + 20 * coarse);
     let second = far.map(|(_, c)| *c).fold(f64::INFINITY, f64::min);
-    if best.1 > 0.5 || second < best.1 * 1.25 + 0.01 {
+    if best.1 > MOST_DIFFERENCE || second < best.1 * 1.25 + 0.01 {
         return None;
     }
     let fine = (coarse / 50).max(2 * MS);

@@ -82,6 +82,15 @@ impl ClientTrace {
         self.requests.iter().filter_map(|r| r.end_ns.or(r.last_ns())).filter(|ns| (0..CREDIBLE_NS).contains(ns)).max()
     }
 
+    /// Usual time of an output token, which is a step of the engine or less.
+    pub(crate) fn step_ns(&self) -> i64 {
+        let step =
+            |r: &ClientRequest| Some((r.e2e_ns? - r.ttft_ns?) / i64::from(r.output_tokens?.checked_sub(1)?).max(1));
+        let mut steps: Vec<i64> = self.requests.iter().filter_map(step).filter(|ns| *ns > 0).collect();
+        steps.sort_unstable();
+        steps.get(steps.len() / 2).copied().unwrap_or(0)
+    }
+
     /// Tokens the client received in all.
     pub(crate) fn total_tokens(&self) -> f64 {
         self.tokens.last().copied().unwrap_or(0.0)

@@ -1,19 +1,22 @@
 //! Joins recordings of the server's side to one run of a client: clocks, requests, samples, events, settings.
 
-use super::align::{self, Alignment, Level};
+use super::align::{self, Alignment, Level, TokenFit};
 use super::client_trace::ClientTrace;
-use super::join::{self, Joined};
+use super::join::{self, JoinRule, Joined};
 use super::recording::{Recording, ServerRequest};
 use super::request::requests_of;
 use super::spool::Curve;
 use crate::error::IngestError;
 use crate::sink::Collected;
-use crate::text::stamp::StampClock;
+use crate::text::stamp::{StampClock, days_from_civil};
 use postrun_schema::{ClockKind, ServerClock};
 
 const SECOND: i64 = 1_000_000_000;
 /// Zones of the world lie a multiple of this apart.
 const ZONE_NS: i64 = 900 * SECOND;
+/// A file is saved a moment after the run, or up to a minute where much is computed first; clocks may differ by seconds.
+const SAVED_EARLIEST_NS: i64 = -5 * SECOND;
+const SAVED_LATEST_NS: i64 = 60 * SECOND;
 /// What two wall clocks that nothing could compare are taken to differ by.
 const WALL_CLOCKS_NS: i64 = SECOND;
 
@@ -26,6 +29,8 @@ pub(crate) struct Evidence {
     client_origin_source_ns: Option<i64>,
     client_origin_unix_ns: Option<i64>,
     user_offset_ns: Option<i64>,
+    /// Local time at which the client saved its file, as if it were UTC.
+    saved_local_ns: Option<i64>,
     pub(super) weighed: Vec<Weighed>,
 }
 
@@ -54,6 +59,7 @@ impl Evidence {
             client_origin_source_ns: client.origin_source_ns,
             client_origin_unix_ns: client.origin_unix_ns,
             user_offset_ns,
+            saved_local_ns: run.run.manifest.load.date.as_deref().and_then(local_ns),
             weighed: Vec::new(),
         })
     }
@@ -67,6 +73,7 @@ impl Evidence {
             client_origin_source_ns: None,
             client_origin_unix_ns: None,
             user_offset_ns: None,
+            saved_local_ns: None,
             weighed: Vec::new(),
         }
     }
@@ -82,11 +89,20 @@ impl Evidence {
     /// Joins and aligns one recording by itself.
     pub(crate) fn weigh(&mut self, position: usize, recording: &Recording, sole: bool) {
         let requests = requests_of(recording);
-        let joined = join::join(&self.trace.requests, &requests);
+        let mut joined = join::join(&self.trace.requests, &requests);
+        let resolution = recording.resolution_ns;
         let by_requests = joined.as_ref().and_then(|j| align::from_requests(j, &self.trace.requests, &requests));
-        let alignment = by_requests
-            .or_else(|| align::from_tokens(&self.trace, &recording.samples.points(Curve::OutputTokens)))
-            .or_else(|| align::from_levels(&self.trace, &levels(recording), recording.resolution_ns));
+        let by_curves =
+            || match align::from_tokens(&self.trace, &recording.samples.points(Curve::OutputTokens), resolution) {
+                TokenFit::Fits(alignment) => Some(alignment),
+                // Levels are coarser: they cannot overrule a counter.
+                TokenFit::Contradicts => None,
+                TokenFit::Silent => align::from_levels(&self.trace, &levels(recording), resolution),
+            };
+        let found = by_requests.or_else(by_curves);
+        let alignment = found.filter(|a| recording.clock == StampClock::Monotonic || self.saved_after(a.origin_ns));
+        // Requests that would have to be from another time of day are another run's, unless ids say otherwise.
+        joined = joined.filter(|j| j.rule == JoinRule::Id || alignment.is_some() || !has_times(&requests));
         let times = requests.iter().filter_map(|r| r.arrival_ns);
         let span = recording.samples.span().into_iter().flat_map(|(a, b)| [a, b]);
         let all: Vec<i64> = times.chain(span).chain(recording.events.iter().map(|e| e.at_ns)).collect();
@@ -101,6 +117,14 @@ impl Evidence {
             sole,
             origin_ns: None,
         });
+    }
+
+    /// The client saved its file right after the run: by its local time, of whatever zone, the run has to end shortly
+    /// before. Two runs of the same workload, which no curve can tell apart, are told apart by this.
+    fn saved_after(&self, origin_ns: i64) -> bool {
+        let (Some(saved), Some(end)) = (self.saved_local_ns, self.trace.end_ns()) else { return true };
+        let after = saved.saturating_sub(origin_ns.saturating_add(end));
+        (SAVED_EARLIEST_NS..=SAVED_LATEST_NS).contains(&centred(after, ZONE_NS))
     }
 
     /// Settles where each recording's clock lies; returns the run's server clock. Recordings that neither lie beside
@@ -186,6 +210,27 @@ impl Weighed {
     pub(crate) fn is_unix(&self) -> bool {
         self.clock == StampClock::Unix
     }
+}
+
+/// What is left of `ns` when whole multiples of `step` are taken off, from -step/2 on.
+fn centred(ns: i64, step: i64) -> i64 {
+    (ns.saturating_add(step / 2)).rem_euclid(step) - step / 2
+}
+
+fn has_times(requests: &[ServerRequest]) -> bool {
+    requests.iter().any(|r| r.arrival_ns.is_some())
+}
+
+/// `20261130-074000` as if it were UTC.
+fn local_ns(date: &str) -> Option<i64> {
+    let (day, time) = date.split_once('-')?;
+    let part = |text: &str, from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
+    if day.len() != 8 || time.len() != 6 {
+        return None;
+    }
+    let days = days_from_civil(part(day, 0, 4)?, part(day, 4, 6)?, part(day, 6, 8)?);
+    let seconds = part(time, 0, 2)? * 3600 + part(time, 2, 4)? * 60 + part(time, 4, 6)?;
+    days.checked_mul(86_400)?.checked_add(seconds)?.checked_mul(SECOND)
 }
 
 /// The run lies inside the recording.

@@ -42,6 +42,14 @@ const COVERED_SHARE: f64 = 0.5;
 /// Arrival after sending varies by less than this for nine requests in ten of a join by order: else it is another order.
 const ORDER_SPREAD_NS: i64 = 2_000_000_000;
 
+/// A client cannot have waited less than the server took, but for what the stamps of both are cut by …
+const LESS_NS: i64 = 5_000_000;
+/// … and waits more by the way there and back, and by its own delays: a tenth of a second, or a twentieth of the time.
+const MORE_NS: i64 = 100_000_000;
+const MORE_PART: i64 = 20;
+/// Share of the durations that must fit.
+const FITTING_SHARE: f64 = 0.9;
+
 /// Joins `server` to `client`; `None` where no rule can be trusted.
 pub(crate) fn join(client: &[ClientRequest], server: &[ServerRequest]) -> Option<Joined> {
     if client.is_empty() || server.is_empty() {
@@ -159,8 +167,26 @@ fn finish(
     }
     joined.disagreeing = differ;
     // Ids that agree are the same request whatever the counts; numbers and order must earn their trust.
-    let trusted = rule == JoinRule::Id || differ as f64 <= both as f64 * (1.0 - AGREEING_SHARE);
+    let trusted = rule == JoinRule::Id
+        || (differ as f64 <= both as f64 * (1.0 - AGREEING_SHARE) && durations_fit(&joined, client, server));
     trusted.then_some(joined)
+}
+
+/// The same workload sent twice has the same numbers, order and lengths, but not the same durations: what the client
+/// waited is what the server took and a little more. Without durations on both sides there is nothing to object.
+fn durations_fit(joined: &Joined, client: &[ClientRequest], server: &[ServerRequest]) -> bool {
+    let (mut both, mut fit) = (0u64, 0u64);
+    for (c, s) in joined.pairs() {
+        let (c, s) = (&client[c], &server[s]);
+        let since_arrival = |at: Option<i64>| at?.checked_sub(s.arrival_ns?);
+        let pairs = [(c.e2e_ns, since_arrival(s.last_token_ns)), (c.ttft_ns, since_arrival(s.first_token_ns))];
+        for (waited, took) in pairs.into_iter().filter_map(|(waited, took)| Some((waited?, took?))) {
+            let more = waited.saturating_sub(took);
+            both += 1;
+            fit += u64::from((-LESS_NS..=MORE_NS.max(took / MORE_PART)).contains(&more));
+        }
+    }
+    fit as f64 >= both as f64 * FITTING_SHARE
 }
 
 #[cfg(test)]

@@ -133,7 +133,8 @@ fn describe(recording: &Recording, aligned: bool, run: &mut Collected) {
     let manifest = &mut run.run.manifest;
     for (key, value) in &recording.facts {
         let known = manifest.server.entry(key.clone()).or_insert_with(|| value.clone());
-        if known != value {
+        // A model has a name it is served under and a place it was loaded from.
+        if known != value && key != "model" {
             let both = format!("{key}: {known} and {value}");
             run.issues.add(IssueCode::DoubleFact, || recording.file.clone(), || both);
         }

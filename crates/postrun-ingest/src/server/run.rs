@@ -53,7 +53,6 @@ fn run(mut group: Vec<Located>, staging: &mut Staging) -> Result<Collected, Inge
         file: first.map_or(0, |l| l.file),
         group: first.map(|l| l.group.clone()).unwrap_or_default(),
         fingerprint: None,
-        folder: None,
         part: None,
     };
     rows::write(evidence, &mut collected, &mut group)?;

@@ -27,7 +27,7 @@ pub(crate) struct CivilStamp {
 
 impl CivilStamp {
     /// Nanoseconds since 1970 in `year`, in UTC where the zone is known, else as if the local time were UTC.
-    fn at_ns(&self, year: i64) -> i64 {
+    pub(crate) fn at_ns(&self, year: i64) -> i64 {
         days_from_civil(year, self.month, self.day) * DAY_NS + self.of_day_ns - self.zone_ns.unwrap_or(0)
     }
 

@@ -1,28 +1,27 @@
 //! `benchmark_data.db`: one row a request, read through SQLite without touching the file.
 
-use super::{EVALSCOPE_PERF, figures, part};
-use crate::client::manifest::duration_ns;
-use crate::client::values::scaled_ns;
-use crate::client::{ClientRun, Record, Scale, Values};
+use super::{EVALSCOPE_PERF, FAMILY, figures};
+use crate::client::layer::{Layer, Part};
+use crate::client::manifest::{clock, duration_ns};
+use crate::client::run_rows::{ChunkTimes, RunRows};
+use crate::client::value::{self, Judge};
 use crate::error::IngestError;
 use crate::input::source::Source;
 use crate::json::records::Walked;
+use crate::json::{JsonReader, Tree, shorten};
 use crate::sink::RunSink;
-use postrun_schema::{ClockKind, IssueCode, Issues, Status};
+use postrun_schema::{ClockKind, IssueCode, Issues, RequestRow, Status};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
 
-/// Most gaps of one request.
-const MOST_GAPS: usize = 1 << 22;
-const KEPT_ID_BYTES: usize = 200;
 /// Name of a copy while it is read.
 const COPY: &str = "copy.db";
 
 pub(super) fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
     let file = source.name.clone();
-    let writer = sink.writer()?;
-    let copy = writer.scratch_dir().join(COPY);
+    let mut rows = RunRows::create(sink)?;
+    let copy = rows.writer.scratch_dir().join(COPY);
     let plain = source.plain_path().map(Path::to_path_buf);
     let mut text = source.take_reader();
     if plain.is_none() {
@@ -30,10 +29,9 @@ pub(super) fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), 
         let mut to = std::fs::File::create(&copy).map_err(IngestError::io(&file))?;
         std::io::copy(&mut text, &mut to).map_err(IngestError::io(&file))?;
     }
-    let mut run = ClientRun::new(writer);
     let path = plain.as_deref().unwrap_or(&copy);
-    note_journals(path, &file, &mut run.issues);
-    let read = read_rows(path, &file, &mut run);
+    note_journals(path, &file, &mut rows.issues);
+    let read = read_rows(path, &file, &mut rows);
     let size = std::fs::metadata(path).map(|m| m.len()).unwrap_or(0);
     if plain.is_none() {
         std::fs::remove_file(&copy).map_err(IngestError::io(&file))?;
@@ -49,12 +47,12 @@ pub(super) fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), 
     };
     if let Some(problem) = table.problem.or_else(|| missing_end(&source.head, size)) {
         walked.skipped += 1;
-        let place = || format!("{file}: after row {}", run.len());
+        let place = || format!("{file}: after row {}", rows.len());
         walked.issues.add(IssueCode::TruncatedRecord, place, || problem.clone());
         walked.first_problem = Some(problem);
     }
-    if run.len() > 0 {
-        commit(run, table.span, table.model, sink, &file)?;
+    if rows.len() > 0 {
+        commit(rows, table.span, table.model, sink, &file)?;
     }
     sink.close(source, text, EVALSCOPE_PERF.id, walked)
 }
@@ -85,7 +83,7 @@ fn note_journals(path: &Path, file: &str, issues: &mut Issues) {
 }
 
 fn commit(
-    run: ClientRun,
+    rows: RunRows,
     span: Option<(i64, i64)>,
     model: Option<String>,
     sink: &mut RunSink<'_>,
@@ -95,9 +93,11 @@ fn commit(
     manifest.model = model;
     let seconds = span.map(|(first, last)| last.saturating_sub(first) as f64 / 1e9);
     manifest.duration_ns = seconds.and_then(duration_ns);
-    let totals = seconds.map(|s| figures::totals(run.len() as u64, run.totals.ok, s)).unwrap_or_default();
-    let (writer, finished) = run.finish(manifest, ClockKind::Monotonic, file, String::new())?;
-    sink.commit_part(writer, finished, Some(part(totals, false)))
+    let totals = seconds.map(|s| figures::totals(rows.len(), rows.totals.ok, s)).unwrap_or_default();
+    let written = rows.finish(file, FAMILY)?;
+    manifest.clocks.client = clock(ClockKind::Monotonic, written.origin_ns);
+    let part = Part { totals, ..Part::of(FAMILY, Layer::Requests) };
+    written.commit(sink, manifest, String::new(), Some(part))
 }
 
 enum ReadError {
@@ -129,7 +129,7 @@ const COLUMNS: &[&[&str]] = &[
     &["request_id"],
 ];
 
-fn read_rows(path: &Path, file: &str, run: &mut ClientRun) -> Result<Table, ReadError> {
+fn read_rows(path: &Path, file: &str, requests: &mut RunRows) -> Result<Table, ReadError> {
     let sqlite = |e: rusqlite::Error| ReadError::Sqlite(format!("SQLite: {e}"));
     let database = open(path).map_err(sqlite)?;
     let found = columns(&database).map_err(sqlite)?;
@@ -150,14 +150,14 @@ fn read_rows(path: &Path, file: &str, run: &mut ClientRun) -> Result<Table, Read
         let row = match rows.next() {
             Ok(Some(row)) => row,
             Ok(None) => return Ok(table),
-            Err(e) if run.len() > 0 => {
+            Err(e) if requests.len() > 0 => {
                 table.problem = Some(format!("SQLite: {e}"));
                 return Ok(table);
             }
             Err(e) => return Err(sqlite(e)),
         };
-        let number = run.len();
-        take(row, run, &mut table, &|| format!("{file}: row {number}")).map_err(ReadError::Fatal)?;
+        let number = requests.len();
+        take(row, requests, &mut table, &|| format!("{file}: row {number}")).map_err(ReadError::Fatal)?;
     }
 }
 
@@ -184,110 +184,60 @@ fn columns(database: &Connection) -> rusqlite::Result<Vec<String>> {
     names.collect()
 }
 
-fn take(row: &Row<'_>, run: &mut ClientRun, table: &mut Table, place: &dyn Fn() -> String) -> Result<(), IngestError> {
-    let mut values = Values { issues: &mut run.issues, place };
-    let point = |values: &mut Values<'_>, i: usize, name: &str| {
-        float(row, i, name, values).and_then(|v| values.float_point(name, v, Scale::Seconds))
+fn take(row: &Row<'_>, rows: &mut RunRows, table: &mut Table, place: &dyn Fn() -> String) -> Result<(), IngestError> {
+    let judge = &mut Judge { issues: &mut rows.issues, place };
+    let sent = judge.point("start_time", &cell(row, 0));
+    let completed = judge.point("completed_time", &cell(row, 1));
+    let failed = cell(row, 7).integer() == Some(0);
+    let lasted = || completed.zip(sent).map(|(end, sent)| end.saturating_sub(sent)).filter(|ns| *ns >= 0);
+    let mut request = RequestRow {
+        request_id: value::id(&cell(row, 9)),
+        status: if failed { Status::Error } else { Status::Ok },
+        sent_ns: sent,
+        ttft_ns: judge.duration("first_chunk_latency", &cell(row, 3), 1).filter(|ns| *ns > 0),
+        e2e_ns: judge.duration("latency", &cell(row, 2), 1).or_else(|| lasted().filter(|_| failed)),
+        prompt_tokens: judge.count("prompt_tokens", &cell(row, 5)),
+        output_tokens: judge.count("completion_tokens", &cell(row, 6)),
+        requested_output_tokens: judge.count("max_tokens", &cell(row, 11)),
+        streamed: (judge.count("is_stream", &cell(row, 8)) == Some(0)).then_some(false),
+        ..RequestRow::default()
     };
-    let duration = |values: &mut Values<'_>, i: usize, name: &str| {
-        float(row, i, name, values).and_then(|v| values.float_duration(name, v, Scale::Seconds))
-    };
-    let sent_at = point(&mut values, 0, "start_time");
-    let completed = point(&mut values, 1, "completed_time");
-    let mut record = Record {
-        sent_at,
-        e2e_ns: duration(&mut values, 2, "latency"),
-        ttft_ns: duration(&mut values, 3, "first_chunk_latency").filter(|ns| *ns > 0),
-        prompt_tokens: count(row, 5, "prompt_tokens", &mut values),
-        output_tokens: count(row, 6, "completion_tokens", &mut values),
-        requested_output_tokens: count(row, 11, "max_tokens", &mut values),
-        streamed: count(row, 8, "is_stream", &mut values).filter(|n| *n == 0).map(|_| false),
-        ..Record::default()
-    };
-    if count(row, 7, "success", &mut values) == Some(0) {
-        record.fail(None);
-        let lasted = completed.zip(sent_at).map(|(end, sent)| end.saturating_sub(sent));
-        record.e2e_ns = record.e2e_ns.or(lasted.filter(|ns| *ns >= 0));
-    }
-    if let Some(id) = text(row, 9).filter(|id| !id.is_empty()) {
-        record.texts().request_id = Some(crate::json::shorten(id, KEPT_ID_BYTES));
-    }
-    if let (Some(sent), Some(end)) = (sent_at, completed) {
+    if let (Some(sent), Some(end)) = (sent, completed) {
         let (first, last) = table.span.unwrap_or((sent, end));
         table.span = Some((first.min(sent), last.max(end)));
     }
     if table.model.is_none() {
-        table.model = text(row, 10);
+        table.model = value::text(&cell(row, 10));
     }
-    let at_ns = place_chunks(&mut record, row, &mut values);
-    run.push(record, place, at_ns.as_deref())?;
-    Ok(())
+    let chunks = chunks(&mut request, &cell(row, 4), judge);
+    rows.push(request, &chunks, place)
 }
 
 /// When the chunks came, if gaps are recorded and the first token is.
-fn place_chunks(record: &mut Record, row: &Row<'_>, values: &mut Values<'_>) -> Option<Vec<i64>> {
-    let list = text(row, 4)?;
-    let ttft = record.ttft_ns?;
-    let Some(gaps) = gaps(&list) else {
-        values.issue(IssueCode::WrongType, "inter_token_latencies", || crate::json::shorten(list.clone(), 40));
-        return None;
+fn chunks(request: &mut RequestRow, list: &Tree, judge: &mut Judge<'_>) -> ChunkTimes {
+    const KEY: &str = "inter_token_latencies";
+    let (Some(list), Some(ttft)) = (list.text(), request.ttft_ns) else { return ChunkTimes::default() };
+    let Ok(Some(gaps)) = value::seconds(&mut JsonReader::new(list.as_bytes())) else {
+        judge.bad(IssueCode::WrongType, KEY, shorten(list.to_string(), 40));
+        return ChunkTimes::default();
     };
-    if record.status != Status::Ok && gaps.is_empty() {
-        return None;
+    if request.status != Status::Ok && gaps.is_empty() {
+        return ChunkTimes::default();
     }
-    let mut at = ttft;
-    let mut at_ns = vec![ttft];
-    for gap in gaps {
-        at = at.saturating_add(gap);
-        at_ns.push(at);
-    }
-    record.stream_end_ns = record.e2e_ns;
-    record.e2e_ns = Some(at);
-    Some(at_ns)
+    let Some(chunks) = ChunkTimes::after(ttft, &gaps, 1, KEY, judge) else { return ChunkTimes::default() };
+    request.stream_end_ns = request.e2e_ns;
+    request.e2e_ns = chunks.at_ns.last().copied();
+    chunks
 }
 
-/// `[0.1, 0.02]` as nanoseconds; `None` where something in it is no gap.
-fn gaps(list: &str) -> Option<Vec<i64>> {
-    let inner = list.trim().strip_prefix('[')?.strip_suffix(']')?.trim();
-    if inner.is_empty() {
-        return Some(Vec::new());
-    }
-    let gap = |text: &str| scaled_ns(text, Scale::Seconds).filter(|ns| *ns >= 0);
-    inner.split(',').take(MOST_GAPS).map(gap).collect()
-}
-
-fn float(row: &Row<'_>, i: usize, name: &str, values: &mut Values<'_>) -> Option<f64> {
-    match row.get_ref(i).ok()? {
-        ValueRef::Null => None,
-        ValueRef::Real(v) => Some(v),
-        ValueRef::Integer(v) => Some(v as f64),
-        _ => {
-            values.issue(IssueCode::WrongType, name, || "expected a number".to_string());
-            None
-        }
-    }
-}
-
-fn count(row: &Row<'_>, i: usize, name: &str, values: &mut Values<'_>) -> Option<u32> {
-    let value = match row.get_ref(i).ok()? {
-        ValueRef::Integer(v) => Some(v),
-        // The counts of a table that pandas wrote.
-        ValueRef::Real(v) if v.fract() == 0.0 && v.abs() < 1e15 => Some(v as i64),
-        ValueRef::Null => return None,
-        _ => None,
-    };
-    let found = value.and_then(|v| u32::try_from(v).ok());
-    if found.is_none() {
-        let code = if value.is_some() { IssueCode::OutOfRange } else { IssueCode::WrongType };
-        values.issue(code, name, || "expected a count".to_string());
-    }
-    found
-}
-
-fn text(row: &Row<'_>, i: usize) -> Option<String> {
-    match row.get_ref(i).ok()? {
-        ValueRef::Text(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        ValueRef::Integer(v) => Some(v.to_string()),
-        _ => None,
+/// A cell as if it stood in JSON. What pandas wrote as a float is a count all the same.
+fn cell(row: &Row<'_>, i: usize) -> Tree {
+    match row.get_ref(i) {
+        Ok(ValueRef::Integer(v)) => Tree::Number(v.to_string()),
+        Ok(ValueRef::Real(v)) => Tree::Number(format!("{v:?}")),
+        Ok(ValueRef::Text(bytes)) => Tree::Text(String::from_utf8_lossy(bytes).into_owned()),
+        // Nothing that is looked for is one.
+        Ok(ValueRef::Blob(_)) => Tree::List(Vec::new()),
+        Ok(ValueRef::Null) | Err(_) => Tree::Null,
     }
 }

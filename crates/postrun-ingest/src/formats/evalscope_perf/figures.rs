@@ -1,16 +1,19 @@
 //! The figures beside the database: `benchmark_summary.json` and `benchmark_percentile.json`.
 
-use super::part;
-use crate::client::figures::{Figure, figure, of_its_own, row, statistic};
-use crate::client::manifest::{blank, duration_ns, facts, total};
-use crate::client::{ClientRun, Object};
+use super::FAMILY;
+use crate::bench::reported::{Named, named};
+use crate::client::distribution::{figure, stat_name};
+use crate::client::layer::{Layer, Part};
+use crate::client::manifest::{duration_ns, facts, of_tool, total};
+use crate::client::object::Object;
 use crate::error::IngestError;
-use crate::sink::RunSink;
-use postrun_schema::{ClockKind, Manifest, ReportedRow, TokenSource};
+use crate::json::Tree;
+use crate::sink::{FinishedRun, RunSink};
+use postrun_schema::{Manifest, ReportedRow, TokenSource};
 
 /// What is the same for every run of the tool.
 pub(super) fn manifest() -> Manifest {
-    let mut manifest = blank("evalscope perf", "by its columns and keys; the files name no version");
+    let mut manifest = of_tool(FAMILY, None, "by its columns and keys; the files name no version");
     manifest.output_tokens_source = TokenSource::ServerElseClient;
     manifest.prompt_tokens_source = TokenSource::ServerElseClient;
     manifest.not_recorded = facts(&[
@@ -30,12 +33,7 @@ pub(super) fn totals(requests: u64, ok: u64, duration_s: f64) -> String {
     format!("{requests} requests, {ok} ok, {duration_s:.4} s")
 }
 
-pub(super) fn summary(
-    object: &Object,
-    mut run: ClientRun,
-    sink: &mut RunSink<'_>,
-    place: &str,
-) -> Result<(), IngestError> {
+pub(super) fn summary(object: &Object, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
     let mut manifest = manifest();
     let number = |key: &str| object.get(key).number();
     manifest.load.max_concurrency = object.get("Concurrency").count().filter(|c| *c > 0);
@@ -45,71 +43,59 @@ pub(super) fn summary(
     manifest.duration_ns = number("Test Duration (s)").and_then(duration_ns);
     manifest.counted.completed = total(object.get("Success Requests"));
     manifest.counted.failed = total(object.get("Failed Requests"));
-    run.reported(object.members().iter().filter_map(|(key, value)| {
-        let (stat, figure) = summary_figure(key)?;
-        row(key, stat, value, figure)
-    }));
     let (requests, ok) = (manifest.load.num_prompts.unwrap_or(0), manifest.counted.completed.unwrap_or(0));
-    let totals = number("Test Duration (s)").map(|seconds| totals(requests, ok, seconds));
-    commit(run, manifest, totals.unwrap_or_default(), sink, place)
+    let totals = number("Test Duration (s)").map(|seconds| totals(requests, ok, seconds)).unwrap_or_default();
+    let reported = object.members().iter().filter_map(|(key, value)| summary_figure(key, value)).collect();
+    let part = Part { totals, reported, ..Part::of(FAMILY, Layer::Whole) };
+    sink.commit_figures(FinishedRun::of_figures(manifest, part))
 }
 
-/// Hands over a run of figures.
-pub(super) fn commit(
-    run: ClientRun,
-    manifest: Manifest,
-    totals: String,
-    sink: &mut RunSink<'_>,
-    file: &str,
-) -> Result<(), IngestError> {
-    let (writer, finished) = run.finish(manifest, ClockKind::None, file, String::new())?;
-    sink.commit_part(writer, finished, Some(part(totals, true)))
-}
-
-fn summary_figure(key: &str) -> Option<(&'static str, Figure)> {
-    let times = |factor: f64, figure: Figure| Figure { factor, ..figure };
-    Some(match key {
-        "Test Duration (s)" => ("value", figure("duration_s", "s", "client_stopwatch")),
-        "Success Requests" => ("value", figure("requests_ok", "requests", "same")),
-        "Failed Requests" => ("value", figure("requests_failed", "requests", "same")),
-        "Req Throughput (req/s)" => ("value", figure("requests_per_s", "req/s", "rounded")),
-        "Output Throughput (tok/s)" => ("value", figure("output_tokens_per_s", "tok/s", "rounded")),
-        "Total Throughput (tok/s)" => ("value", figure("total_tokens_per_s", "tok/s", "rounded")),
-        "Avg Latency (s)" => ("mean", times(1e3, figure("e2e_ms", "ms", "recorded_latency"))),
-        "Avg TTFT (ms)" => ("mean", figure("ttft_ms", "ms", "rounded")),
-        "Avg TPOT (ms)" => ("mean", figure("tpot_ms", "ms", "latency_per_later_token")),
-        "Avg ITL (ms)" => ("mean", figure("itl_ms", "ms", "rounded")),
+fn summary_figure(key: &str, value: &Tree) -> Option<ReportedRow> {
+    let (stat, name, scale) = match key {
+        "Test Duration (s)" => ("value", named("duration_s", "s", "client_stopwatch"), 1.0),
+        "Success Requests" => ("value", named("requests_ok", "requests", "same"), 1.0),
+        "Failed Requests" => ("value", named("requests_failed", "requests", "same"), 1.0),
+        "Req Throughput (req/s)" => ("value", named("requests_per_s", "req/s", "rounded"), 1.0),
+        "Output Throughput (tok/s)" => ("value", named("output_tokens_per_s", "tok/s", "rounded"), 1.0),
+        "Total Throughput (tok/s)" => ("value", named("total_tokens_per_s", "tok/s", "rounded"), 1.0),
+        "Avg Latency (s)" => ("mean", named("e2e_ms", "ms", "recorded_latency"), 1e3),
+        "Avg TTFT (ms)" => ("mean", named("ttft_ms", "ms", "rounded"), 1.0),
+        "Avg TPOT (ms)" => ("mean", named("tpot_ms", "ms", "latency_per_later_token"), 1.0),
+        "Avg ITL (ms)" => ("mean", named("itl_ms", "ms", "rounded"), 1.0),
         "Avg Decoded Tok/Iter" | "Spec. Accept Rate" | "KV Cache Hit Rate (%)" => {
-            ("value", figure(key, "", "guessed_by_client"))
+            ("value", named("", "", "guessed_by_client"), 1.0)
         }
-        "Avg Input Tokens" | "Avg Output Tokens" => ("value", of_its_own(key, "tokens")),
-        "Input Throughput (tok/s)" => ("value", of_its_own(key, "tok/s")),
+        "Avg Input Tokens" | "Avg Output Tokens" => ("value", named("", "tokens", "not_computed_here"), 1.0),
+        "Input Throughput (tok/s)" => ("value", named("", "tok/s", "not_computed_here"), 1.0),
         _ => return None,
-    })
+    };
+    figure(&name, stat, key, value, scale)
 }
 
 /// One row of the percentiles: a value of every quantity.
 pub(super) fn percentiles(object: &Object) -> Vec<ReportedRow> {
-    let Some(stat) = object.get("Percentiles").text().and_then(statistic) else { return Vec::new() };
-    let of = |(key, value): &(String, crate::json::Tree)| {
-        let figure = percentile_figure(key, &stat)?;
-        row(&format!("{key} {stat}"), &stat, value, figure)
+    let Some(stat) = object.get("Percentiles").text().and_then(stat_name) else { return Vec::new() };
+    let of = |(key, value): &(String, Tree)| {
+        let (name, scale) = percentile_figure(key, &stat)?;
+        let row = figure(&name, &stat, &format!("{key} {stat}"), value, scale)?;
+        // A figure of the tool's own is told from its statistics.
+        let metric = if name.metric.is_empty() { key.clone() } else { row.metric.clone() };
+        Some(ReportedRow { metric, ..row })
     };
     object.members().iter().filter_map(of).collect()
 }
 
-fn percentile_figure(key: &str, stat: &str) -> Option<Figure> {
+fn percentile_figure(key: &str, stat: &str) -> Option<(Named, f64)> {
     let (name, unit) = key.strip_suffix(')')?.split_once(" (")?;
     // Smallest and largest are no matter of ranks.
     let ranked = |otherwise| if stat.starts_with('p') { "nearest_rank" } else { otherwise };
-    let factor = if unit == "s" { 1e3 } else { 1.0 };
-    let time = |metric: &str, otherwise| Figure { factor, ..figure(metric, "ms", ranked(otherwise)) };
+    let scale = if unit == "s" { 1e3 } else { 1.0 };
     Some(match name {
-        "TTFT" => time("ttft_ms", "rounded"),
-        "ITL" => time("itl_ms", "rounded"),
-        "TPOT" => time("tpot_ms", "latency_per_later_token"),
-        "Latency" => time("e2e_ms", "recorded_latency"),
-        "Output" | "Total" | "Decode" => of_its_own(key, "tok/s"),
+        "TTFT" => (named("ttft_ms", "ms", ranked("rounded")), scale),
+        "ITL" => (named("itl_ms", "ms", ranked("rounded")), scale),
+        "TPOT" => (named("tpot_ms", "ms", ranked("latency_per_later_token")), scale),
+        "Latency" => (named("e2e_ms", "ms", ranked("recorded_latency")), scale),
+        "Output" | "Total" | "Decode" => (named("", "tok/s", "not_computed_here"), 1.0),
         _ => return None,
     })
 }

@@ -1,7 +1,8 @@
 //! Tests of the format: values that can be checked on paper, damage, and real files against their own figures.
 
 use super::*;
-use crate::formats::client_test::{close_to, mean, read, read_files, shared};
+use crate::client::run_test::{close_to, folder, mean, read_files, read_paths, sum};
+use crate::formats::reading_test::shared;
 use postrun_schema::{IssueCode, Table};
 use rusqlite::Connection;
 
@@ -17,7 +18,7 @@ const ROWS: &str = r#"
 
 /// The bytes of a database that `sql` makes.
 fn database(sql: &str) -> Vec<u8> {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = folder();
     let path = dir.path().join("made.db");
     Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     std::fs::read(path).unwrap()
@@ -29,29 +30,29 @@ fn whole() -> Vec<u8> {
 
 #[test]
 fn rows_are_requests() {
-    let ran = read(None, &[("benchmark_data.db", &whole())]).unwrap();
-    let column = |name| ran.numbers(0, Table::Requests, name);
+    let ran = read_files(None, &[("benchmark_data.db", &whole())]).unwrap();
+    let column = |name| ran[0].numbers(Table::Requests, name);
     assert_eq!(column("sent_ns"), [Some(500_000_000), Some(0), Some(750_000_000), Some(750_000_000)]);
     assert_eq!(column("ttft_ns"), [Some(250_000_000), None, None, None]);
     assert_eq!(column("e2e_ns"), [Some(437_500_000), None, Some(1_000_000_000), None]);
     assert_eq!(column("stream_end_ns"), [Some(500_000_000), Some(250_000_000), None, None]);
     assert_eq!(column("chunks"), [Some(3), None, None, None]);
     assert_eq!(column("requested_output_tokens"), [Some(3), None, None, None]);
-    assert_eq!(ran.manifest(0).duration_ns, Some(1_750_000_000));
-    assert_eq!(ran.manifest(0).model.as_deref(), Some("toy"));
+    assert_eq!(ran[0].manifest.duration_ns, Some(1_750_000_000));
+    assert_eq!(ran[0].manifest.model.as_deref(), Some("toy"));
     use IssueCode::{DuplicateRequest, FailedRequests, ImplausibleTime, NegativeDuration, NotStreamed, OutOfRange};
     for code in [DuplicateRequest, FailedRequests, ImplausibleTime, NegativeDuration, NotStreamed, OutOfRange] {
-        assert_eq!(ran.issue(0, code), 1, "{code:?}");
+        assert_eq!(ran[0].issue(code), 1, "{code:?}");
     }
 }
 
 #[test]
 fn the_file_is_not_touched_and_its_hash_is_its_own() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = folder();
     let path = dir.path().join("a name with ? and #.db");
     std::fs::write(&path, whole()).unwrap();
-    let ran = read_files(std::slice::from_ref(&path));
-    assert_eq!(ran.manifest(0).sources[0].sha256, postrun_schema::sha256_of_file(&path).unwrap());
+    let ran = read_paths(std::slice::from_ref(&path)).unwrap();
+    assert_eq!(ran[0].manifest.sources[0].sha256, postrun_schema::sha256_of_file(&path).unwrap());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 
@@ -60,9 +61,9 @@ fn compressed_databases_are_read_from_a_copy() {
     use std::io::Write;
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gz.write_all(&whole()).unwrap();
-    let ran = read(None, &[("benchmark_data.db.gz", &gz.finish().unwrap())]).unwrap();
-    assert_eq!(ran.numbers(0, Table::Requests, "ttft_ns").len(), 4);
-    assert_eq!(std::fs::read_dir(&ran.outcome.datasets[0]).unwrap().count(), 3, "tables and manifest only");
+    let ran = read_files(None, &[("benchmark_data.db.gz", &gz.finish().unwrap())]).unwrap();
+    assert_eq!(ran[0].numbers(Table::Requests, "ttft_ns").len(), 4);
+    assert_eq!(ran[0].files, ["chunks.parquet", "manifest.json", "requests.parquet"], "tables and manifest only");
 }
 
 #[test]
@@ -70,24 +71,24 @@ fn older_tables_have_fewer_columns() {
     let sql =
         "CREATE TABLE result(start_time REAL, chunk_times TEXT, success INTEGER, completed_time REAL, latency REAL,
         first_chunk_latency REAL); INSERT INTO result VALUES (1.0, '[0.5]', 1, 2.0, 1.0, 0.5);";
-    let ran = read(None, &[("benchmark_data.db", &database(sql))]).unwrap();
-    assert_eq!(ran.numbers(0, Table::Requests, "e2e_ns"), [Some(1_000_000_000)]);
-    assert_eq!(ran.numbers(0, Table::Requests, "output_tokens"), [None]);
+    let ran = read_files(None, &[("benchmark_data.db", &database(sql))]).unwrap();
+    assert_eq!(ran[0].numbers(Table::Requests, "e2e_ns"), [Some(1_000_000_000)]);
+    assert_eq!(ran[0].numbers(Table::Requests, "output_tokens"), [None]);
 }
 
 #[test]
 fn what_is_no_such_database_is_an_error_that_says_so() {
     let force = Some(&EVALSCOPE_PERF);
     let other = database("CREATE TABLE result(first_chunk_latency REAL, inter_token_latencies TEXT);");
-    let error = read(force, &[("x.db", &other)]).err().unwrap().to_string();
+    let error = read_files(force, &[("x.db", &other)]).err().unwrap().to_string();
     assert!(error.contains("start_time"), "{error}");
     let cut = &whole()[..3000];
-    let error = read(force, &[("x.db", cut)]).err().unwrap().to_string();
+    let error = read_files(force, &[("x.db", cut)]).err().unwrap().to_string();
     assert!(error.contains("SQLite"), "{error}");
     let mut locked_out = whole();
     locked_out.iter_mut().skip(16).for_each(|b| *b ^= 0x5a);
-    assert!(read(force, &[("x.db", &locked_out)]).err().unwrap().to_string().contains("SQLite"));
-    assert!(read(None, &[("x.db", &database("CREATE TABLE other(a);"))]).is_err());
+    assert!(read_files(force, &[("x.db", &locked_out)]).err().unwrap().to_string().contains("SQLite"));
+    assert!(read_files(None, &[("x.db", &database("CREATE TABLE other(a);"))]).is_err());
 }
 
 #[test]
@@ -97,8 +98,8 @@ fn cuts_and_damage_are_stood() {
         completed_time + 1, latency, first_chunk_latency, 10, 3, 0, 0, NULL, 1 FROM result WHERE rowid = 1;";
     let text = database(&format!("{TABLE}{ROWS}{}", filler.repeat(20)));
     for cut in (1..text.len()).step_by(997) {
-        if let Ok(ran) = read(Some(&EVALSCOPE_PERF), &[("x.db", &text[..cut])]) {
-            assert!(ran.issue(0, IssueCode::TruncatedRecord) > 0, "cut at {cut}");
+        if let Ok(ran) = read_files(Some(&EVALSCOPE_PERF), &[("x.db", &text[..cut])]) {
+            assert!(ran[0].issue(IssueCode::TruncatedRecord) > 0, "cut at {cut}");
         }
     }
     let mut state = 1u32;
@@ -109,7 +110,7 @@ fn cuts_and_damage_are_stood() {
             let at = state as usize % hurt.len();
             hurt[at] = (state >> 24) as u8;
         }
-        drop(read(Some(&EVALSCOPE_PERF), &[("x.db", &hurt)]));
+        drop(read_files(Some(&EVALSCOPE_PERF), &[("x.db", &hurt)]));
     }
 }
 
@@ -120,16 +121,14 @@ fn real_databases_agree_with_their_figures() {
     {
         let Some(folder) = shared(&format!("recordings/evalscope-perf/{run}/out/result/{folder}")) else { return };
         let files = ["benchmark_data.db", "benchmark_summary.json", "benchmark_percentile.json"];
-        let ran = read_files(&files.map(|name| folder.join(name)));
-        assert_eq!(ran.outcome.manifests.len(), 1);
-        assert_eq!(ran.manifest(0).sources.len(), 3);
-        let column = |name| ran.numbers(0, Table::Requests, name);
-        let figure = |metric: &str, stat: &str| ran.figure(0, metric, stat).unwrap();
+        let ran = read_paths(&files.map(|name| folder.join(name))).unwrap();
+        assert_eq!(ran.len(), 1);
+        assert_eq!(ran[0].manifest.sources.len(), 3);
+        let column = |name| ran[0].numbers(Table::Requests, name);
+        let figure = |metric: &str, stat: &str| ran[0].figure(&format!("{metric} {stat}"));
         let ttft = column("ttft_ns");
         let ends: Vec<_> = column("stream_end_ns").into_iter().zip(&ttft).map(|(end, t)| t.and(end)).collect();
-        let at = ran.numbers(0, Table::Chunks, "at_ns");
-        let index = ran.numbers(0, Table::Chunks, "index");
-        let gaps: Vec<_> = (1..at.len()).filter(|i| index[*i] != Some(0)).map(|i| Some(at[i]? - at[i - 1]?)).collect();
+        let gaps = ran[0].gaps();
         let tpot: Vec<_> = ends
             .iter()
             .zip(&ttft)
@@ -149,10 +148,10 @@ fn real_databases_agree_with_their_figures() {
                 assert!((ours - theirs).abs() < places, "{run} {metric} p{p}: {ours} {theirs}");
             }
         }
-        let seconds = ran.manifest(0).duration_ns.unwrap() as f64 / 1e9;
+        let seconds = ran[0].manifest.duration_ns.unwrap() as f64 / 1e9;
         let ok = ttft.iter().flatten().count() as f64;
         close_to(ok, figure("requests_ok", "value"));
-        let out = column("output_tokens").iter().flatten().sum::<i64>() as f64;
+        let out = sum(&column("output_tokens"));
         assert!((ok / seconds - figure("requests_per_s", "value")).abs() < 1e-3);
         assert!((out / seconds - figure("output_tokens_per_s", "value")).abs() < 0.02);
     }

@@ -1,7 +1,8 @@
 //! Tests of the format: values that can be checked on paper, damage, and real files against their own figures.
 
 use super::*;
-use crate::formats::client_test::{cut_everywhere, mutate, read, read_files, shared};
+use crate::client::run_test::{cut_everywhere, mutate_at_random, read_files, read_paths};
+use crate::formats::reading_test::shared;
 
 fn line(key: &str, value: &str) -> String {
     format!(
@@ -42,49 +43,50 @@ Mean Time to Output Token (ns)               : 400000
 fn detail_and_summary_are_one_run() {
     let text = detail();
     let files = [("mlperf_log_detail.txt", text.as_bytes()), ("mlperf_log_summary.txt", SUMMARY.as_bytes())];
-    let ran = read(None, &files).unwrap();
-    assert_eq!(ran.outcome.manifests.len(), 1);
-    let manifest = ran.manifest(0);
+    let ran = read_files(None, &files).unwrap();
+    assert_eq!(ran.len(), 1);
+    let manifest = &ran[0].manifest;
     assert_eq!((manifest.load.request_rate, manifest.counted.completed), (Some(8.5), Some(10)));
-    let figures = [("e2e_ms", "p99.9"), ("ttft_ms", "mean"), ("requests_per_s", "value"), ("ttft_ms", "p90")];
-    assert_eq!(figures.map(|(m, s)| ran.figure(0, m, s)), [Some(8.5), Some(2.5), Some(8.25), Some(3.0)]);
-    assert_eq!(ran.figures(0).iter().filter(|f| f.0 == "e2e_ms" && f.1 == "max").count(), 1);
-    assert!((ran.figure(0, "tpot_ms", "mean").unwrap() - 0.4).abs() < 1e-9);
-    assert_eq!(ran.issue(0, IssueCode::NegativeDuration), 1);
+    let figures = ["e2e_ms p99.9", "ttft_ms mean", "requests_per_s value", "ttft_ms p90"];
+    assert_eq!(figures.map(|name| ran[0].figure(name)), [8.5, 2.5, 8.25, 3.0]);
+    assert_eq!(ran[0].reported().iter().filter(|f| f.0 == "e2e_ms max").count(), 1);
+    assert!((ran[0].figure("tpot_ms mean") - 0.4).abs() < 1e-9);
+    assert_eq!(ran[0].issue(IssueCode::NegativeDuration), 1);
 }
 
 #[test]
 fn an_accuracy_run_is_refused_with_the_reason() {
     let text = line("loadgen_version", "\"5.1.0\"") + &line("effective_test_mode", "\"AccuracyOnly\"");
-    let error = read(None, &[("mlperf_log_detail.txt", text.as_bytes())]).err().unwrap().to_string();
+    let error = read_files(None, &[("mlperf_log_detail.txt", text.as_bytes())]).err().unwrap().to_string();
     assert!(error.contains("accuracy run"), "{error}");
 }
 
 #[test]
 fn damage_is_stood() {
-    cut_everywhere(&MLPERF_LOADGEN, "mlperf_log_summary.txt", SUMMARY.as_bytes());
-    mutate(&MLPERF_LOADGEN, "mlperf_log_summary.txt", SUMMARY.as_bytes());
-    mutate(&MLPERF_LOADGEN, "mlperf_log_detail.txt", detail().as_bytes());
+    cut_everywhere(&MLPERF_LOADGEN, "mlperf_log_summary.txt", SUMMARY.as_bytes(), 1);
+    mutate_at_random(&MLPERF_LOADGEN, "mlperf_log_summary.txt", SUMMARY.as_bytes(), 150);
+    mutate_at_random(&MLPERF_LOADGEN, "mlperf_log_detail.txt", detail().as_bytes(), 150);
     let text = detail().replace("\"time_ms\"", "time_ms");
-    assert!(read(None, &[("mlperf_log_detail.txt", text.as_bytes())]).is_err());
+    assert!(read_files(None, &[("mlperf_log_detail.txt", text.as_bytes())]).is_err());
 }
 
 #[test]
 fn published_logs_hold_what_their_summaries_print() {
     const RUNS: usize = 7;
     let Some(folder) = shared("public/mlperf/sample_1") else { return };
-    let both = read_files(std::slice::from_ref(&folder));
+    let both = read_paths(std::slice::from_ref(&folder)).unwrap();
     // One accuracy folder holds a performance run.
-    assert_eq!(both.outcome.manifests.len(), RUNS);
+    assert_eq!(both.len(), RUNS);
     for run in 0..RUNS {
-        let sources = &both.manifest(run).sources;
+        let sources = &both[run].manifest.sources;
         assert_eq!(sources.len(), 2, "{sources:?}");
-        let detail = read_files(&[folder.join(&sources[0].name)]);
-        let summary = read_files(&[folder.join(&sources[1].name)]);
+        let detail = read_paths(&[folder.join(&sources[0].name)]).unwrap();
+        let summary = read_paths(&[folder.join(&sources[1].name)]).unwrap();
         let mut shown = 0;
-        for (metric, stat, value, _) in summary.figures(0) {
-            let Some(stored) = detail.figure(0, &metric, &stat) else { continue };
-            assert!((stored - value).abs() < 0.006f64.max(1e-5 * value), "{metric} {stat}: {stored} {value}");
+        let stored = detail[0].reported();
+        for (name, value, _) in summary[0].reported() {
+            let Some((_, stored, _)) = stored.iter().find(|(known, _, _)| *known == name) else { continue };
+            assert!((stored - value).abs() < 0.006f64.max(1e-5 * value), "{name}: {stored} {value}");
             shown += 1;
         }
         assert!(shown >= 10, "{shown}");

@@ -68,6 +68,7 @@ fn finished(run: ArrayRun, requests: u64) -> FinishedRun {
         issues: run.issues,
         requests,
         fingerprint,
+        part: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tests of the format: values that can be checked on paper, damage, and real files against their own figures.
 
 use super::*;
-use crate::formats::client_test::{cut_everywhere, mutate, read};
+use crate::client::run_test::{cut_everywhere, mutate_at_random, read_files};
 use crate::formats::recognition_test::sure;
 use postrun_schema::{IssueCode, Table};
 
@@ -17,41 +17,40 @@ const REPORT: &str = r#"{
 #[test]
 fn serving_results_are_not_those_of_vllm() {
     assert_eq!(sure("result.json", SERVING.as_bytes()), ["trtllm_bench"]);
-    let ran = read(None, &[("result.json", SERVING.as_bytes())]).unwrap();
-    let column = |name| ran.numbers(0, Table::Requests, name);
+    let ran = read_files(None, &[("result.json", SERVING.as_bytes())]).unwrap();
+    let column = |name| ran[0].numbers(Table::Requests, name);
     assert_eq!(column("e2e_ns"), [Some(90_000_000), None]);
     assert_eq!(column("stream_end_ns"), [Some(95_000_000), None]);
-    assert_eq!(ran.issue(0, IssueCode::FailedRequests), 1);
-    assert_eq!(ran.figure(0, "ttft_ms", "mean"), Some(50.0));
-    assert!(ran.manifest(0).load.unbounded);
+    assert_eq!(ran[0].issue(IssueCode::FailedRequests), 1);
+    assert_eq!(ran[0].figure("ttft_ms mean"), 50.0);
+    assert!(ran[0].manifest.load.unbounded);
 }
 
 #[test]
 fn a_report_gives_way_to_its_requests() {
-    let ran = read(None, &[("report.json", REPORT.as_bytes()), ("requests.json", REQUESTS.as_bytes())]).unwrap();
-    assert_eq!(ran.outcome.manifests.len(), 1);
-    let column = |name| ran.numbers(0, Table::Requests, name);
+    let ran = read_files(None, &[("report.json", REPORT.as_bytes()), ("requests.json", REQUESTS.as_bytes())]).unwrap();
+    assert_eq!(ran.len(), 1);
+    let column = |name| ran[0].numbers(Table::Requests, name);
     assert_eq!(column("sent_ns"), [Some(0), Some(10_000_000)]);
     assert_eq!(column("ttft_ns"), [Some(50_000_000), None]);
     assert_eq!(column("e2e_ns"), [Some(90_000_000), Some(110_000_000)]);
     assert_eq!(column("output_tokens"), [Some(3), Some(4)]);
-    let manifest = ran.manifest(0);
+    let manifest = &ran[0].manifest;
     assert_eq!((manifest.model.as_deref(), manifest.duration_ns), (Some("toy"), Some(120_000_000)));
     assert!(!manifest.load.other.contains_key("model_path") && !manifest.load.other.contains_key("issue_rate"));
-    let figures = [("e2e_ms", "mean"), ("e2e_ms", "p50"), ("e2e_ms", "max"), ("ttft_ms", "mean"), ("tpot_ms", "p99")];
-    let expected = [100.0, 110.0, 110.0, 50.0, 20.0].map(Some);
-    assert_eq!(figures.map(|(metric, stat)| ran.figure(0, metric, stat)), expected);
-    assert_eq!(ran.issue(0, IssueCode::DuplicateRequest), 1);
+    let figures = ["e2e_ms mean", "e2e_ms p50", "e2e_ms max", "ttft_ms mean", "tpot_ms p99"];
+    assert_eq!(figures.map(|name| ran[0].figure(name)), [100.0, 110.0, 110.0, 50.0, 20.0]);
+    assert_eq!(ran[0].issue(IssueCode::DuplicateRequest), 1);
 }
 
 #[test]
 fn damage_is_stood() {
     for (name, text) in [("s.json", SERVING), ("q.json", REQUESTS), ("r.json", REPORT)] {
-        cut_everywhere(&TRTLLM_BENCH, name, text.as_bytes());
-        mutate(&TRTLLM_BENCH, name, text.as_bytes());
+        cut_everywhere(&TRTLLM_BENCH, name, text.as_bytes(), 1);
+        mutate_at_random(&TRTLLM_BENCH, name, text.as_bytes(), 150);
     }
     let bad = REQUESTS.replace("1090000000", "900000000").replace("1120000000", "9000000000000000000");
-    let ran = read(None, &[("requests.json", bad.as_bytes())]).unwrap();
-    let codes = [IssueCode::NegativeDuration, IssueCode::ImplausibleTime].map(|code| ran.issue(0, code));
+    let ran = read_files(None, &[("requests.json", bad.as_bytes())]).unwrap();
+    let codes = [IssueCode::NegativeDuration, IssueCode::ImplausibleTime].map(|code| ran[0].issue(code));
     assert_eq!(codes, [1, 1]);
 }
