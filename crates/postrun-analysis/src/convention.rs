@@ -156,17 +156,29 @@ pub static CONVENTIONS: &[Convention] = &[
     ),
     elsewhere("stages_not_marked", "the records do not say which stage of the load a request belongs to"),
     elsewhere("schedule_not_stored", "the file does not say when a request was meant to be sent"),
-    computable("rounded", "the client rounds what it stores to two to four decimals", |d| {
-        (d.computed - d.reported).abs() <= 0.051
+    computable("printed_to_2_decimals", "the client stores two decimals", |d| {
+        (d.computed - d.reported).abs() <= 0.005 + 1e-9 * d.reported.abs()
     }),
+    computable("printed_to_4_decimals", "the client stores four decimals", |d| {
+        (d.computed - d.reported).abs() <= 0.000_05 + 1e-9 * d.reported.abs()
+    }),
+    computable(
+        "recorded_latency_to_0.1_ms",
+        "the client's latency can run beyond the last token, to the closing chunk of the stream, and it stores four decimals of a second",
+        |d| d.stat == "std" || d.computed <= d.reported + 0.05 + 1e-9 * d.reported.abs(),
+    ),
     computable("rank_down", "the client takes element floor(n·p) of the sorted ones, without interpolation", |d| {
         d.stat.starts_with('p')
     }),
-    computable("sample_deviation", "the client divides by n − 1, postrun by n", |d| d.computed <= d.reported),
+    // At most √2 apart, where there are two values.
+    computable("sample_deviation", "the client divides by n − 1, postrun by n", |d| {
+        (1.0 - 1e-6..=std::f64::consts::SQRT_2 + 1e-6).contains(&(d.reported / d.computed))
+    }),
     computable(
         "latency_per_token",
-        "the client divides the whole latency, TTFT included, by the chunks or tokens of the answer",
-        |_| true,
+        "the client divides the time to the last chunk by output tokens; the latency in the file runs on to the end of the stream",
+        // The end of a stream comes after its last chunk, and costs less than half of the answer.
+        |d| d.stat == "std" || (1.0 - 1e-6..1.5).contains(&(d.computed / d.reported)),
     ),
     elsewhere("guessed_by_client", "the client's own estimate, not a figure of its records"),
     elsewhere("thresholds_not_stored", "the file does not store the objectives it was counted with"),

@@ -13,7 +13,7 @@
 //! # How the figures are read
 //! - A record with an `error_code` failed, with zeros for times. Codes that a fork gives to finished requests (-100, too
 //!   few tokens) count as failed too, as the tool's own means leave them out.
-//! - `inter_token_latency_s` is the whole latency over the chunks of one answer, TTFT included: no gap between tokens, so
+//! - `inter_token_latency_s` is the time to the last chunk over output tokens, TTFT included: no gap between tokens, so
 //!   there is no ITL and no chunk. TPOT is postrun's, from e2e, TTFT and tokens.
 //! - Token counts are made with the Llama tokenizer whatever the model is.
 //! - Standard deviations divide by n − 1; percentiles are linear. The duration is completed requests over their rate.

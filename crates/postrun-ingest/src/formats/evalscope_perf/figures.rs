@@ -52,16 +52,16 @@ pub(super) fn summary(object: &Object, sink: &mut RunSink<'_>) -> Result<(), Ing
 
 fn summary_figure(key: &str, value: &Tree) -> Option<ReportedRow> {
     let (stat, name, scale) = match key {
-        "Test Duration (s)" => ("value", named("duration_s", "s", "client_stopwatch"), 1.0),
+        "Test Duration (s)" => ("value", named("duration_s", "s", "printed_to_4_decimals"), 1.0),
         "Success Requests" => ("value", named("requests_ok", "requests", "same"), 1.0),
         "Failed Requests" => ("value", named("requests_failed", "requests", "same"), 1.0),
-        "Req Throughput (req/s)" => ("value", named("requests_per_s", "req/s", "rounded"), 1.0),
-        "Output Throughput (tok/s)" => ("value", named("output_tokens_per_s", "tok/s", "rounded"), 1.0),
-        "Total Throughput (tok/s)" => ("value", named("total_tokens_per_s", "tok/s", "rounded"), 1.0),
-        "Avg Latency (s)" => ("mean", named("e2e_ms", "ms", "recorded_latency"), 1e3),
-        "Avg TTFT (ms)" => ("mean", named("ttft_ms", "ms", "rounded"), 1.0),
+        "Req Throughput (req/s)" => ("value", named("requests_per_s", "req/s", "printed_to_4_decimals"), 1.0),
+        "Output Throughput (tok/s)" => ("value", named("output_tokens_per_s", "tok/s", "printed_to_4_decimals"), 1.0),
+        "Total Throughput (tok/s)" => ("value", named("total_tokens_per_s", "tok/s", "printed_to_4_decimals"), 1.0),
+        "Avg Latency (s)" => ("mean", named("e2e_ms", "ms", "recorded_latency_to_0.1_ms"), 1e3),
+        "Avg TTFT (ms)" => ("mean", named("ttft_ms", "ms", "printed_to_2_decimals"), 1.0),
         "Avg TPOT (ms)" => ("mean", named("tpot_ms", "ms", "latency_per_later_token"), 1.0),
-        "Avg ITL (ms)" => ("mean", named("itl_ms", "ms", "rounded"), 1.0),
+        "Avg ITL (ms)" => ("mean", named("itl_ms", "ms", "printed_to_2_decimals"), 1.0),
         "Avg Decoded Tok/Iter" | "Spec. Accept Rate" | "KV Cache Hit Rate (%)" => {
             ("value", named("", "", "guessed_by_client"), 1.0)
         }
@@ -91,10 +91,10 @@ fn percentile_figure(key: &str, stat: &str) -> Option<(Named, f64)> {
     let ranked = |otherwise| if stat.starts_with('p') { "nearest_rank" } else { otherwise };
     let scale = if unit == "s" { 1e3 } else { 1.0 };
     Some(match name {
-        "TTFT" => (named("ttft_ms", "ms", ranked("rounded")), scale),
-        "ITL" => (named("itl_ms", "ms", ranked("rounded")), scale),
+        "TTFT" => (named("ttft_ms", "ms", ranked("printed_to_4_decimals")), scale),
+        "ITL" => (named("itl_ms", "ms", ranked("printed_to_4_decimals")), scale),
         "TPOT" => (named("tpot_ms", "ms", ranked("latency_per_later_token")), scale),
-        "Latency" => (named("e2e_ms", "ms", ranked("recorded_latency")), scale),
+        "Latency" => (named("e2e_ms", "ms", ranked("recorded_latency_to_0.1_ms")), scale),
         "Output" | "Total" | "Decode" => (named("", "tok/s", "not_computed_here"), 1.0),
         _ => return None,
     })
