@@ -8,7 +8,6 @@ mod failure_rate;
 mod goodput;
 mod gpu_memory_peak;
 mod inference_time;
-mod interarrival_time;
 mod itl;
 mod itl_per_token;
 mod kv_cache_full;
@@ -16,7 +15,6 @@ mod kv_cache_max;
 mod kv_cache_mean;
 mod mean_concurrency;
 mod normalized_latency;
-mod output_length;
 mod output_throughput;
 mod peak_chunks;
 mod peak_concurrency;
@@ -28,7 +26,6 @@ mod preempted_share;
 mod preemption_total;
 mod prefill_time;
 mod prefix_cache_hit_rate;
-mod prompt_length;
 mod prompt_throughput;
 mod queue_share;
 mod queue_time;
@@ -63,9 +60,6 @@ pub static METRICS: &[&Metric] = &[
     &preempted_prefill::PREEMPTED_PREFILL,
     &preempted_decode::PREEMPTED_DECODE,
     &client_queue_time::CLIENT_QUEUE_TIME,
-    &prompt_length::PROMPT_LENGTH,
-    &output_length::OUTPUT_LENGTH,
-    &interarrival_time::INTERARRIVAL_TIME,
     &request_throughput::REQUEST_THROUGHPUT,
     &output_throughput::OUTPUT_THROUGHPUT,
     &prompt_throughput::PROMPT_THROUGHPUT,
