@@ -87,14 +87,23 @@ pub(super) fn percentiles(object: &Object) -> Vec<ReportedRow> {
 
 fn percentile_figure(key: &str, stat: &str) -> Option<(Named, f64)> {
     let (name, unit) = key.strip_suffix(')')?.split_once(" (")?;
-    // Smallest and largest are no matter of ranks.
-    let ranked = |otherwise| if stat.starts_with('p') { "nearest_rank" } else { otherwise };
     let scale = if unit == "s" { 1e3 } else { 1.0 };
+    // Smallest and largest are no matter of ranks.
+    let is_ranked = stat.starts_with('p');
+    let one_of = |ranked, otherwise| if is_ranked { ranked } else { otherwise };
+    let rounded = match unit {
+        "s" => "values_to_0.1_ms",
+        _ => one_of("values_to_4_decimals", "printed_to_4_decimals"),
+    };
+    let latency = one_of("recorded_latency_values", "recorded_latency_to_0.1_ms");
     Some(match name {
-        "TTFT" => (named("ttft_ms", "ms", ranked("printed_to_4_decimals")), scale),
-        "ITL" => (named("itl_ms", "ms", ranked("printed_to_4_decimals")), scale),
-        "TPOT" => (named("tpot_ms", "ms", ranked("latency_per_later_token")), scale),
-        "Latency" => (named("e2e_ms", "ms", ranked("recorded_latency_to_0.1_ms")), scale),
+        "TTFT" => (named("ttft_ms", "ms", rounded), scale),
+        "ITL" => (named("itl_ms", "ms", rounded), scale),
+        "TPOT" => {
+            let convention = one_of("latency_per_later_token_values", "latency_per_later_token");
+            (named("tpot_ms", "ms", convention), scale)
+        }
+        "Latency" => (named("e2e_ms", "ms", latency), scale),
         "Output" | "Total" | "Decode" => (named("", "tok/s", "not_computed_here"), 1.0),
         _ => return None,
     })
