@@ -90,6 +90,36 @@ fn every_recording_agrees_with_its_client() {
     eprintln!("parity over {} files: {total:?}", files.len());
 }
 
+/// Reads `../shared`: clients whose figures lie beside their records. Percentiles that are not interpolated are taken the
+/// client's way, so that only its rounding is left.
+#[test]
+fn figures_beside_the_records_come_out_again() {
+    let Some(shared) = shared() else { return };
+    let folders = [
+        ("recordings/evalscope-perf", 3, 57),
+        ("recordings/inference-profiler", 2, 44),
+        ("public/llmperf/leaderboard", 13, 299),
+    ];
+    for (folder, runs, agree) in folders {
+        let report = report(&shared.join(folder), &[]);
+        let mut wrong = Vec::new();
+        let all = report["runs"].as_array().unwrap();
+        let found: Vec<Tally> = all.iter().map(|run| tally(run, folder, &mut wrong)).collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        assert_eq!(found.len(), runs, "{folder}");
+        let agreed: usize = found.iter().map(|tally| tally.agree).sum();
+        assert!(agreed >= agree, "{folder}: {found:?}");
+        let rounded = ["TTFT (ms) p", "ITL (ms) p"];
+        for figure in all.iter().flat_map(|run| run["reported"].as_array().unwrap()) {
+            let key = figure["key"].as_str().unwrap();
+            if rounded.iter().any(|start| key.starts_with(start)) {
+                let (ours, theirs) = (figure["computed"].as_f64().unwrap(), figure["reported"].as_f64().unwrap());
+                assert!((ours - theirs).abs() <= 0.000_051, "{folder}: {figure}");
+            }
+        }
+    }
+}
+
 /// Reads `../shared`: the summary that the client printed, rounded to two decimals.
 #[test]
 fn printed_summaries_come_out_again() {

@@ -186,6 +186,17 @@ pub static CONVENTIONS: &[Convention] = &[
     computable("printed_to_2_decimals", "the client stores two decimals", |d| d.is_within(0.005)),
     computable("printed_to_4_decimals", "the client stores four decimals", |d| d.is_within(0.000_05)),
     computable(
+        "rate_to_4_decimals",
+        "the client stores four decimals, of its duration too",
+        // Of a run of a second or more.
+        |d| d.is_within(0.000_05 + 0.000_05 * d.reported.abs()),
+    ),
+    computable(
+        "last_response_to_4_decimals",
+        "the client's duration runs to the last response of any request, and it stores four decimals",
+        |d| d.is_longer_or_within(0.000_05),
+    ),
+    computable(
         "values_to_4_decimals",
         "the client's percentiles are values that occur, not interpolated, and it stores four decimals",
         |d| d.is_within(0.000_05),

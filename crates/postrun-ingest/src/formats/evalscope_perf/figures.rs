@@ -52,12 +52,12 @@ pub(super) fn summary(object: &Object, sink: &mut RunSink<'_>) -> Result<(), Ing
 
 fn summary_figure(key: &str, value: &Tree) -> Option<ReportedRow> {
     let (stat, name, scale) = match key {
-        "Test Duration (s)" => ("value", named("duration_s", "s", "printed_to_4_decimals"), 1.0),
+        "Test Duration (s)" => ("value", named("duration_s", "s", "last_response_to_4_decimals"), 1.0),
         "Success Requests" => ("value", named("requests_ok", "requests", "same"), 1.0),
         "Failed Requests" => ("value", named("requests_failed", "requests", "same"), 1.0),
-        "Req Throughput (req/s)" => ("value", named("requests_per_s", "req/s", "printed_to_4_decimals"), 1.0),
-        "Output Throughput (tok/s)" => ("value", named("output_tokens_per_s", "tok/s", "printed_to_4_decimals"), 1.0),
-        "Total Throughput (tok/s)" => ("value", named("total_tokens_per_s", "tok/s", "printed_to_4_decimals"), 1.0),
+        "Req Throughput (req/s)" => ("value", named("requests_per_s", "req/s", "rate_to_4_decimals"), 1.0),
+        "Output Throughput (tok/s)" => ("value", named("output_tokens_per_s", "tok/s", "rate_to_4_decimals"), 1.0),
+        "Total Throughput (tok/s)" => ("value", named("total_tokens_per_s", "tok/s", "rate_to_4_decimals"), 1.0),
         "Avg Latency (s)" => ("mean", named("e2e_ms", "ms", "recorded_latency_to_0.1_ms"), 1e3),
         "Avg TTFT (ms)" => ("mean", named("ttft_ms", "ms", "printed_to_2_decimals"), 1.0),
         "Avg TPOT (ms)" => ("mean", named("tpot_ms", "ms", "latency_per_later_token"), 1.0),
