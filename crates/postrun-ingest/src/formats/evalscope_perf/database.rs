@@ -178,8 +178,12 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     Ok(database)
 }
 
+/// Of a true table: a view's query is a stranger's, and may never end.
 fn columns(database: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut query = database.prepare("SELECT name FROM pragma_table_info('result')")?;
+    let mut query = database.prepare(
+        "SELECT info.name FROM sqlite_schema AS entry, pragma_table_info('result') AS info
+         WHERE entry.name = 'result' AND entry.type = 'table'",
+    )?;
     let names = query.query_map([], |row| row.get::<_, String>(0))?;
     names.collect()
 }

@@ -89,6 +89,11 @@ fn what_is_no_such_database_is_an_error_that_says_so() {
     locked_out.iter_mut().skip(16).for_each(|b| *b ^= 0x5a);
     assert!(read_files(force, &[("x.db", &locked_out)]).err().unwrap().to_string().contains("SQLite"));
     assert!(read_files(None, &[("x.db", &database("CREATE TABLE other(a);"))]).is_err());
+    let endless =
+        "CREATE VIEW result AS WITH RECURSIVE rows(start_time) AS (VALUES (1.0) UNION ALL SELECT start_time + 1
+        FROM rows) SELECT start_time, 0.5 AS first_chunk_latency, '[]' AS inter_token_latencies FROM rows;";
+    let error = read_files(force, &[("x.db", &database(endless))]).err().unwrap().to_string();
+    assert!(error.contains("no table result"), "{error}");
 }
 
 #[test]

@@ -90,8 +90,8 @@ fn published_logs_hold_what_their_summaries_print() {
     let both = read_paths(std::slice::from_ref(&folder)).unwrap();
     // One accuracy folder holds a performance run.
     assert_eq!(both.len(), RUNS);
-    for run in 0..RUNS {
-        let sources = &both[run].manifest.sources;
+    for run in &both {
+        let sources = &run.manifest.sources;
         assert_eq!(sources.len(), 2, "{sources:?}");
         let detail = read_paths(&[folder.join(&sources[0].name)]).unwrap();
         let summary = read_paths(&[folder.join(&sources[1].name)]).unwrap();
