@@ -56,6 +56,33 @@ fn the_bundled_recording_agrees_with_its_client() {
     assert_eq!((tally.agree, tally.explained, tally.not_computable), (37, 1, 1), "{tally:?}");
 }
 
+#[test]
+fn bundled_recordings_of_other_clients_agree() {
+    let runs = [
+        ("evalscope_perf/closed_loop", 1),
+        ("inference_profiler/two_stages", 2),
+        ("llmperf/rate_limited", 1),
+        ("trtllm_bench/requests_and_report", 1),
+    ];
+    for (folder, runs) in runs {
+        let report = report(&fixture(&format!("{folder}/input")), &[]);
+        let mut wrong = Vec::new();
+        let all = report["runs"].as_array().unwrap();
+        assert_eq!(all.len(), runs, "{folder}");
+        for run in all {
+            assert!(tally(run, folder, &mut wrong).agree >= 8, "{folder}");
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+    // Its percentiles are elements of a list of ten, none of them where ours lie between two.
+    let report = report(&fixture("trtllm_bench/requests_and_report/input"), &[]);
+    let figures = report["runs"][0]["reported"].as_array().unwrap();
+    let ranked = |f: &&Value| f["stat"].as_str().unwrap().starts_with('p') && f["unit"] == "ms";
+    let ranked: Vec<&Value> = figures.iter().filter(ranked).collect();
+    assert_eq!(ranked.len(), 12);
+    assert!(ranked.iter().all(|f| f["agrees"] == true), "{ranked:#?}");
+}
+
 /// Reads `../shared`.
 #[test]
 fn every_recording_agrees_with_its_client() {
