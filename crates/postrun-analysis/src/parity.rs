@@ -37,7 +37,7 @@ pub struct ReportedFigure {
     pub computed: Option<f64>,
     /// Whether they agree; `None`: nothing to compare.
     pub agrees: Option<bool>,
-    /// Why they differ or cannot be compared.
+    /// Why they differ or cannot be compared, or by which definition of the client's they agree.
     pub why: Option<String>,
 }
 
@@ -129,6 +129,9 @@ pub(crate) fn compare(
                         Difference { computed: ours, reported: theirs, stat: &figure.stat, has_issue: &has_issue };
                     let explained = convention.filter(|c| (c.explains)(&difference));
                     figure.why = Some(explained.map_or(UNEXPLAINED, |c| c.text).to_string());
+                } else if let Some(c) = convention.filter(|c| !c.ranks.is_empty() && figure.stat.starts_with('p')) {
+                    // Recomputed the client's way: the report's own percentile is another number.
+                    figure.why = Some(c.text.to_string());
                 }
             }
             (_, None) => figure.why = Some("the client stored no finite number".to_string()),
