@@ -56,6 +56,33 @@ fn the_bundled_recording_agrees_with_its_client() {
     assert_eq!((tally.agree, tally.explained, tally.not_computable), (37, 1, 1), "{tally:?}");
 }
 
+#[test]
+fn bundled_recordings_of_other_clients_agree() {
+    let runs = [
+        ("evalscope_perf/closed_loop", 1),
+        ("inference_profiler/two_stages", 2),
+        ("llmperf/rate_limited", 1),
+        ("trtllm_bench/requests_and_report", 1),
+    ];
+    for (folder, runs) in runs {
+        let report = report(&fixture(&format!("{folder}/input")), &[]);
+        let mut wrong = Vec::new();
+        let all = report["runs"].as_array().unwrap();
+        assert_eq!(all.len(), runs, "{folder}");
+        for run in all {
+            assert!(tally(run, folder, &mut wrong).agree >= 8, "{folder}");
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+    // Its percentiles are elements of a list of ten, none of them where ours lie between two.
+    let report = report(&fixture("trtllm_bench/requests_and_report/input"), &[]);
+    let figures = report["runs"][0]["reported"].as_array().unwrap();
+    let ranked = |f: &&Value| f["stat"].as_str().unwrap().starts_with('p') && f["unit"] == "ms";
+    let ranked: Vec<&Value> = figures.iter().filter(ranked).collect();
+    assert_eq!(ranked.len(), 12);
+    assert!(ranked.iter().all(|f| f["agrees"] == true), "{ranked:#?}");
+}
+
 /// Reads `../shared`.
 #[test]
 fn every_recording_agrees_with_its_client() {
@@ -88,6 +115,36 @@ fn every_recording_agrees_with_its_client() {
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(total.agree > 500, "{total:?}");
     eprintln!("parity over {} files: {total:?}", files.len());
+}
+
+/// Reads `../shared`: clients whose figures lie beside their records. Percentiles that are not interpolated are taken the
+/// client's way, so that only its rounding is left.
+#[test]
+fn figures_beside_the_records_come_out_again() {
+    let Some(shared) = shared() else { return };
+    let folders = [
+        ("recordings/evalscope-perf", 3, 57),
+        ("recordings/inference-profiler", 2, 44),
+        ("public/llmperf/leaderboard", 13, 299),
+    ];
+    for (folder, runs, agree) in folders {
+        let report = report(&shared.join(folder), &[]);
+        let mut wrong = Vec::new();
+        let all = report["runs"].as_array().unwrap();
+        let found: Vec<Tally> = all.iter().map(|run| tally(run, folder, &mut wrong)).collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        assert_eq!(found.len(), runs, "{folder}");
+        let agreed: usize = found.iter().map(|tally| tally.agree).sum();
+        assert!(agreed >= agree, "{folder}: {found:?}");
+        let rounded = ["TTFT (ms) p", "ITL (ms) p"];
+        for figure in all.iter().flat_map(|run| run["reported"].as_array().unwrap()) {
+            let key = figure["key"].as_str().unwrap();
+            if rounded.iter().any(|start| key.starts_with(start)) {
+                let (ours, theirs) = (figure["computed"].as_f64().unwrap(), figure["reported"].as_f64().unwrap());
+                assert!((ours - theirs).abs() <= 0.000_051, "{folder}: {figure}");
+            }
+        }
+    }
 }
 
 /// Reads `../shared`: the summary that the client printed, rounded to two decimals.

@@ -9,6 +9,7 @@
 use crate::convention::{Difference, find};
 use crate::error::AnalysisError;
 use crate::frames::{polars_error, table};
+use crate::percentile::Rank;
 use polars::prelude::*;
 use postrun_schema::{Dataset, IssueCode, Table};
 use serde::Serialize;
@@ -36,7 +37,7 @@ pub struct ReportedFigure {
     pub computed: Option<f64>,
     /// Whether they agree; `None`: nothing to compare.
     pub agrees: Option<bool>,
-    /// Why they differ or cannot be compared.
+    /// Why they differ or cannot be compared, or by which definition of the client's they agree.
     pub why: Option<String>,
 }
 
@@ -81,13 +82,31 @@ fn agree(ours: f64, theirs: f64, unit: &str) -> bool {
     (ours - theirs).abs() <= (TOLERANCE * theirs.abs().max(ours.abs())).max(rounding)
 }
 
-/// Compares each figure with `computed`, a lookup by metric and statistic in the figure's unit.
+/// Our figures by metric and statistic, in the unit of the metric's id.
+pub(crate) struct Ours<'a> {
+    pub figure: &'a dyn Fn(&str, &str) -> Option<f64>,
+    /// A percentile without interpolation.
+    pub ranked: &'a dyn Fn(&str, &str, Rank) -> Option<f64>,
+}
+
+impl Ours<'_> {
+    /// By the client's way of taking percentiles, where it is not ours. Of two ways, as versions of a client have them, the
+    /// one that comes nearer.
+    fn of(&self, figure: &ReportedFigure, ranks: &[Rank]) -> Option<f64> {
+        let distance = |value: &f64| figure.reported.map_or(0.0, |theirs| (value - theirs).abs());
+        let ranked = ranks.iter().filter_map(|rank| (self.ranked)(&figure.metric, &figure.stat, *rank));
+        let nearest = ranked.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        nearest.or_else(|| (self.figure)(&figure.metric, &figure.stat))
+    }
+}
+
+/// Compares each figure with ours.
 pub(crate) fn compare(
     figures: Vec<(ReportedFigure, String)>,
     dataset: &Dataset,
     ok_requests: u64,
     has_rows: bool,
-    computed: impl Fn(&str, &str) -> Option<f64>,
+    ours_of: &Ours<'_>,
 ) -> Vec<ReportedFigure> {
     let has_issue = |code: IssueCode| dataset.manifest().issues.iter().any(|i| i.code == code);
     let judge = |(mut figure, convention): (ReportedFigure, String)| {
@@ -95,11 +114,11 @@ pub(crate) fn compare(
         let elsewhere = convention.filter(|c| c.not_computable);
         // Without records, only rates follow from what the file holds: the client's totals over its duration.
         if elsewhere.is_none() && (has_rows || figure.metric.ends_with("_per_s")) {
-            figure.computed = computed(&figure.metric, &figure.stat);
+            figure.computed = ours_of.of(&figure, convention.map_or(&[], |c| c.ranks));
         }
         match (figure.computed, figure.reported) {
             (Some(ours), Some(theirs)) => {
-                let other = convention.and_then(|c| computed(c.otherwise?, &figure.stat));
+                let other = convention.and_then(|c| (ours_of.figure)(c.otherwise?, &figure.stat));
                 figure.agrees = Some(agree(ours, theirs, &figure.unit));
                 if let (Some(other), Some(c), false) = (other, convention, agree(ours, theirs, &figure.unit))
                     && agree(other, theirs, &figure.unit)
@@ -110,6 +129,9 @@ pub(crate) fn compare(
                         Difference { computed: ours, reported: theirs, stat: &figure.stat, has_issue: &has_issue };
                     let explained = convention.filter(|c| (c.explains)(&difference));
                     figure.why = Some(explained.map_or(UNEXPLAINED, |c| c.text).to_string());
+                } else if let Some(c) = convention.filter(|c| !c.ranks.is_empty() && figure.stat.starts_with('p')) {
+                    // Recomputed the client's way: the report's own percentile is another number.
+                    figure.why = Some(c.text.to_string());
                 }
             }
             (_, None) => figure.why = Some("the client stored no finite number".to_string()),

@@ -217,8 +217,11 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
     if window.is_none() {
         let span_s = requests.span().map(|s| s.seconds());
         let has_rows = requests.len() > 0;
-        let computed = |metric: &str, stat: &str| lookup(&run, span_s, metric, stat);
-        run.reported = parity::compare(reported, dataset, counts.ok, has_rows, computed);
+        let ours = parity::Ours {
+            figure: &|metric, stat| lookup(&run, span_s, metric, stat),
+            ranked: &|metric, stat, rank| run.metric(metric)?.ranked(stat, rank).map(|v| v * unit_scale(metric, stat)),
+        };
+        run.reported = parity::compare(reported, dataset, counts.ok, has_rows, &ours);
     }
     Ok(run)
 }
@@ -346,11 +349,15 @@ fn unavailable(run: &RunAnalysis, dataset: &Dataset, read: (&Requests, &Tracks))
     METRICS.iter().filter(missing).filter(optional).map(|m| explain(m, dataset, read, run.window.is_some())).collect()
 }
 
+/// From the unit of a summary to that of its metric's id.
+fn unit_scale(metric: &str, stat: &str) -> f64 {
+    if metric.ends_with("_ms") && stat != "count" { 1e-6 } else { 1.0 }
+}
+
 /// A figure of ours by metric and statistic, in the unit of its id.
 fn lookup(run: &RunAnalysis, span_s: Option<f64>, metric: &str, stat: &str) -> Option<f64> {
     if stat != "value" {
-        let scale = if metric.ends_with("_ms") && stat != "count" { 1e-6 } else { 1.0 };
-        return run.metric(metric).and_then(|s| s.stat(stat)).map(|v| v * scale);
+        return run.metric(metric).and_then(|s| s.stat(stat)).map(|v| v * unit_scale(metric, stat));
     }
     match metric {
         "duration_s" => span_s,

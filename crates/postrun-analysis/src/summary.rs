@@ -1,6 +1,6 @@
 //! Count, mean, spread and percentiles of one distribution.
 
-use crate::percentile::{Percentile, Position};
+use crate::percentile::{Percentile, Position, Rank};
 use serde::Serialize;
 
 /// Percentiles every summary has.
@@ -45,6 +45,12 @@ impl Summary {
         }
     }
 
+    /// The percentile of a name like `p99`, as a peer takes it that does not interpolate.
+    pub(crate) fn ranked(&self, name: &str, rank: Rank) -> Option<f64> {
+        let p: f64 = name.strip_prefix('p')?.parse().ok()?;
+        self.percentile(p).map(|x| x.at(rank, self.count))
+    }
+
     /// Summary of values in memory; `None` if there are none. Sorts them.
     pub(crate) fn of(values: &mut [f64], percentiles: &[f64]) -> Option<Summary> {
         values.sort_unstable_by(f64::total_cmp);
@@ -64,6 +70,7 @@ impl Summary {
             value: p.value * factor,
             low: p.low.map(|v| v * factor),
             high: p.high.map(|v| v * factor),
+            between: p.between.map(|v| v * factor),
             ..*p
         };
         Summary {

@@ -1,7 +1,8 @@
 //! Values of a client's record, judged one by one: what cannot be becomes null and an issue with its place.
 
-use crate::json::{Seconds, Tree, shorten};
+use crate::json::{JsonReader, Result, Seconds, Tree, shorten};
 use postrun_schema::{IssueCode, Issues};
+use std::io::Read;
 
 /// Longest error text kept.
 pub(crate) const ERROR_BYTES: usize = 1024;
@@ -38,7 +39,13 @@ pub(crate) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn bad(&mut self, code: IssueCode, key: &str, example: String) {
+    /// A problem of the whole record.
+    pub(crate) fn issue(&mut self, code: IssueCode, example: impl FnOnce() -> String) {
+        self.issues.add(code, self.place, example);
+    }
+
+    /// A problem of one member.
+    pub(crate) fn bad(&mut self, code: IssueCode, key: &str, example: String) {
         self.issues.add(code, || format!("{}: {key}", (self.place)()), || example);
     }
 
@@ -124,6 +131,24 @@ impl Judge<'_> {
         };
         self.bad(code, key, example.to_string());
         None
+    }
+}
+
+/// A list of times, read as if they were seconds; `None` where it is no list.
+pub(crate) fn seconds<R: Read>(reader: &mut JsonReader<R>) -> Result<Option<Vec<Seconds>>> {
+    let mut out = Vec::new();
+    let is_array = reader.array(|reader| {
+        out.push(reader.seconds()?);
+        Ok(())
+    })?;
+    Ok(is_array.then_some(out))
+}
+
+/// An id, which can be a number.
+pub(crate) fn id(value: &Tree) -> Option<String> {
+    match value {
+        Tree::Number(number) => Some(number.clone()),
+        value => text(value),
     }
 }
 

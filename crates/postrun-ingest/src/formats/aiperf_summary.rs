@@ -32,9 +32,9 @@ use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::records::{self, ONE_OBJECT, RecordError};
 use crate::json::{JsonReader, Tree};
-use crate::sink::{Fingerprint, FinishedRun, RunSink};
+use crate::sink::{FinishedRun, RunSink};
 use crate::text::stamp::CivilStamp;
-use postrun_schema::{Doc, Issues, Load, Manifest, ReportedRow, TokenSource};
+use postrun_schema::{Doc, Load, Manifest, ReportedRow, TokenSource};
 use std::io::Read;
 
 pub(super) static AIPERF_SUMMARY: Ingestor = Ingestor {
@@ -118,25 +118,10 @@ impl Summary {
     }
 
     fn commit(self, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-        let mut writer = sink.writer()?;
-        self.figures.iter().for_each(|row| writer.push_reported(row.clone()));
         let manifest = self.manifest();
-        let shape = crate::bench::facts::load_shape(&manifest.load, None);
-        let finished = FinishedRun {
-            issues: Issues::default(),
-            requests: 0,
-            label: None,
-            shape,
-            fingerprint: Some(Fingerprint { values: format!("{:?}", self.figures), requests: None }),
-            part: Some(Part {
-                family: FAMILY,
-                layer: Layer::Whole,
-                window_unix_ns: self.unix_ns("start_time").zip(self.unix_ns("end_time")),
-                reported: self.figures,
-            }),
-            manifest,
-        };
-        sink.commit(writer, finished)
+        let window_unix_ns = self.unix_ns("start_time").zip(self.unix_ns("end_time"));
+        let part = Part { window_unix_ns, reported: self.figures, ..Part::of(FAMILY, Layer::Whole) };
+        sink.commit_figures(FinishedRun::of_figures(manifest, part))
     }
 
     fn manifest(&self) -> Manifest {

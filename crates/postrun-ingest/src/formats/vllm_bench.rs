@@ -53,7 +53,7 @@ pub(super) static VLLM_BENCH: Ingestor = Ingestor {
 fn sniff(head: &Head) -> Sniff {
     let ours = head.has_any(&["burstiness", "endpoint_type"]);
     let a_run = head.has_any(&["completed", "duration", "request_rate", "input_lens", "backend", "num_prompts"]);
-    if ours && a_run && !head.has_any(SGLANG_KEYS) {
+    if ours && a_run && !head.has_any(SGLANG_KEYS) && !head.has_any(super::trtllm_bench::SERVING_KEYS) {
         Sniff::Strong
     } else if head.has_any(&["ttfts", "itls"]) && !ours {
         Sniff::Weak
