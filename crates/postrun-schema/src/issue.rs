@@ -60,11 +60,15 @@ pub enum IssueCode {
     DoubleFact,
     DuplicateRequest,
     SampledRequests,
+    OtherModel,
+    AmbiguousRecording,
+    FileNotAligned,
+    ClockOffsetRefuted,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 41] = [
+    pub const ALL: [IssueCode; 45] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -106,6 +110,10 @@ impl IssueCode {
         IssueCode::DoubleFact,
         IssueCode::DuplicateRequest,
         IssueCode::SampledRequests,
+        IssueCode::OtherModel,
+        IssueCode::AmbiguousRecording,
+        IssueCode::FileNotAligned,
+        IssueCode::ClockOffsetRefuted,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -194,6 +202,18 @@ impl IssueCode {
             IssueCode::DuplicateRequest => "two records of the same request id; both are kept",
             IssueCode::SampledRequests => {
                 "the file keeps a sample of its requests; counts and rates made from the rows are too low"
+            }
+            IssueCode::OtherModel => {
+                "the server served another model than the client asked for: the file may be of another server"
+            }
+            IssueCode::AmbiguousRecording => {
+                "a file of the server could belong to the run in more than one way; its clock was not aligned by it"
+            }
+            IssueCode::FileNotAligned => {
+                "the file's clock could not be placed in the run: its figures are of the whole file, run or not"
+            }
+            IssueCode::ClockOffsetRefuted => {
+                "the clock offset given by the user contradicts the recordings; it was used all the same"
             }
             IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
         }

@@ -62,11 +62,7 @@ impl ClientTrace {
                 Ok(())
             })?;
             trace.add_requests_without_chunks();
-            let mut sum = 0.0;
-            trace.tokens.iter_mut().for_each(|cell| {
-                sum += *cell;
-                *cell = sum;
-            });
+            trace.sum_up();
             trace.levels = levels(&trace.requests);
         }
         Ok(trace)
@@ -77,6 +73,28 @@ impl ClientTrace {
         ClientTrace { requests: Vec::new(), tokens: Vec::new(), cell_ns: FINEST_CELL_NS, levels: Vec::new() }
     }
 
+    /// Of requests whose chunks are not known one by one.
+    #[cfg(test)]
+    pub(crate) fn of(mut requests: Vec<ClientRequest>) -> ClientTrace {
+        let chunks: Vec<u32> = requests.iter_mut().map(|r| std::mem::take(&mut r.chunks)).collect();
+        let mut trace = ClientTrace { levels: levels(&requests), requests, ..ClientTrace::none() };
+        let end = trace.end_ns().unwrap_or(0);
+        trace.tokens = vec![0.0; (end / trace.cell_ns) as usize + 2];
+        trace.add_requests_without_chunks();
+        trace.sum_up();
+        trace.requests.iter_mut().zip(chunks).for_each(|(r, chunks)| r.chunks = chunks);
+        trace
+    }
+
+    /// From tokens in each cell to tokens so far.
+    fn sum_up(&mut self) {
+        let mut sum = 0.0;
+        for cell in &mut self.tokens {
+            sum += *cell;
+            *cell = sum;
+        }
+    }
+
     /// Last moment of the run since its origin; `None` without points in time.
     pub(crate) fn end_ns(&self) -> Option<i64> {
         self.requests.iter().filter_map(|r| r.end_ns.or(r.last_ns())).filter(|ns| (0..CREDIBLE_NS).contains(ns)).max()
@@ -85,10 +103,22 @@ impl ClientTrace {
     /// Usual time of an output token, which is a step of the engine or less.
     pub(crate) fn step_ns(&self) -> i64 {
         let step =
-            |r: &ClientRequest| Some((r.e2e_ns? - r.ttft_ns?) / i64::from(r.output_tokens?.checked_sub(1)?).max(1));
+            |r: &ClientRequest| Some(r.e2e_ns?.saturating_sub(r.ttft_ns?) / i64::from(r.output_tokens?.checked_sub(1)?).max(1));
         let mut steps: Vec<i64> = self.requests.iter().filter_map(step).filter(|ns| *ns > 0).collect();
         steps.sort_unstable();
         steps.get(steps.len() / 2).copied().unwrap_or(0)
+    }
+
+    /// How long a token may have waited for others of its chunk: none where each token is a chunk of its own.
+    pub(crate) fn held_back_ns(&self) -> i64 {
+        let held = |r: &ClientRequest| {
+            let (chunks, tokens) = (f64::from(r.chunks.checked_sub(1)?), f64::from(r.output_tokens?.checked_sub(1)?));
+            let lasted = r.e2e_ns?.saturating_sub(r.ttft_ns?) as f64;
+            (chunks > 0.0 && tokens > 0.0).then(|| (lasted / chunks * (1.0 - chunks / tokens).max(0.0)) as i64)
+        };
+        let mut all: Vec<i64> = self.requests.iter().filter_map(held).collect();
+        all.sort_unstable();
+        all.get(all.len() / 2).copied().unwrap_or(0)
     }
 
     /// Tokens the client received in all.
