@@ -60,15 +60,16 @@ pub enum IssueCode {
     DoubleFact,
     DuplicateRequest,
     SampledRequests,
+    DamagedFile,
+    FileNotUsed,
     OtherModel,
     AmbiguousRecording,
-    FileNotAligned,
     ClockOffsetRefuted,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 45] = [
+    pub const ALL: [IssueCode; 46] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -110,9 +111,10 @@ impl IssueCode {
         IssueCode::DoubleFact,
         IssueCode::DuplicateRequest,
         IssueCode::SampledRequests,
+        IssueCode::DamagedFile,
+        IssueCode::FileNotUsed,
         IssueCode::OtherModel,
         IssueCode::AmbiguousRecording,
-        IssueCode::FileNotAligned,
         IssueCode::ClockOffsetRefuted,
     ];
 
@@ -182,7 +184,9 @@ impl IssueCode {
             IssueCode::ClockStep => {
                 "the clock of a log without a time zone fell back by an hour; later times were moved on by it"
             }
-            IssueCode::UnorderedTimes => "times that run backwards by more than a minute; kept as they stand",
+            IssueCode::UnorderedTimes => {
+                "times that run backwards (in logs: by more than a minute); kept as they stand"
+            }
             IssueCode::ForeignLines => "lines that are none of this server's known ones; passed over",
             IssueCode::LongLine => "a line of more than a mebibyte; its rest was passed over",
             IssueCode::ServerRequestNotJoined => {
@@ -203,14 +207,15 @@ impl IssueCode {
             IssueCode::SampledRequests => {
                 "the file keeps a sample of its requests; counts and rates made from the rows are too low"
             }
+            IssueCode::DamagedFile => {
+                "the compressed file is cut or damaged; what stood before the damage was read, what came after it is missing"
+            }
+            IssueCode::FileNotUsed => "a file that was named holds nothing usable; the figures are without it",
             IssueCode::OtherModel => {
                 "the server served another model than the client asked for: the file may be of another server"
             }
             IssueCode::AmbiguousRecording => {
                 "a file of the server could belong to the run in more than one way; its clock was not aligned by it"
-            }
-            IssueCode::FileNotAligned => {
-                "the file's clock could not be placed in the run: its figures are of the whole file, run or not"
             }
             IssueCode::ClockOffsetRefuted => {
                 "the clock offset given by the user contradicts the recordings; it was used all the same"
@@ -237,6 +242,8 @@ impl IssueCode {
             IssueCode::TruncatedRecord
             | IssueCode::BadRecord
             | IssueCode::UnreadRest
+            | IssueCode::DamagedFile
+            | IssueCode::FileNotUsed
             | IssueCode::OutputTokensRequested => Severity::Error,
             _ => Severity::Warning,
         }

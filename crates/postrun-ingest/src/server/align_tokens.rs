@@ -5,7 +5,8 @@
 //! offsets. What a reading counts from, the tokens of a warm-up or of runs before, is not in it. Three cases:
 //!
 //! * **Proven.** The counter stood still before the run and after it, and grew by exactly what the client received. The
-//!   median of the intervals' middles is the estimate, their scatter says how sure it is.
+//!   median of the intervals is the estimate, their scatter says how sure it is. A scrape is stamped when it is asked for
+//!   and may be answered up to a step later, so the later half of each interval counts.
 //! * **Others too.** It grew by more: streams that broke, or another client. Others' tokens are only ever added, so a
 //!   reading counted from the start bounds the offset from below, the same counted back from the end from above.
 //! * **Guessed.** The recording starts or ends inside the run. The start is that value for which the readings agree best;
@@ -231,7 +232,7 @@ impl Counter<'_> {
         self.points.get(from..until).unwrap_or_default().iter().filter_map(interval).collect()
     }
 
-    /// The median of the intervals' middles.
+    /// Where most of the intervals meet.
     fn agreed(&self, start: f64) -> Option<Placed> {
         let intervals = self.intervals(start);
         let readings = intervals.len();
@@ -239,14 +240,16 @@ impl Counter<'_> {
             return None;
         }
         let mut middles: Vec<i64> = intervals.iter().map(|(lo, hi)| middle(*lo, *hi)).collect();
-        let origin_ns = median(&mut middles);
-        let mut away: Vec<i64> = middles.iter().map(|m| m.saturating_sub(origin_ns).saturating_abs()).collect();
+        let centre = median(&mut middles);
+        let mut away: Vec<i64> = middles.iter().map(|m| m.saturating_sub(centre).saturating_abs()).collect();
         // Scaled to a standard deviation.
         let scatter_ns = (median(&mut away) as f64 * 1.4826) as i64;
         let standard_error = (scatter_ns as f64 * 1.25 / (readings as f64).sqrt()) as i64;
-        // A busy server answers a scrape late, up to a step: every reading may lie at the same end of its interval.
-        let mut widths: Vec<i64> = intervals.iter().map(|(lo, hi)| hi.saturating_sub(*lo) / 2).collect();
-        let least = self.least_uncertainty(readings).saturating_add(median(&mut widths));
+        // An idle server answers a scrape at once, a busy one late: of the interval's later half the middle is taken.
+        let mut widths: Vec<i64> = intervals.iter().map(|(lo, hi)| hi.saturating_sub(*lo) / 4).collect();
+        let quarter = median(&mut widths);
+        let origin_ns = centre.saturating_add(quarter);
+        let least = self.least_uncertainty(readings).saturating_add(quarter);
         let uncertainty_ns = least.saturating_add(standard_error.saturating_mul(3));
         Some(Placed { origin_ns, uncertainty_ns, scatter_ns, readings })
     }
