@@ -60,8 +60,8 @@ pub(crate) fn from_requests(joined: &Joined, client: &[ClientRequest], server: &
     })
 }
 
-/// The middle between the bounds and half their distance, which is negative where they contradict each other. Without a lower bound the way to the server is taken for
-/// short, and the usual delay for the uncertainty.
+/// The middle between the bounds and half their distance, which is negative where they contradict each other. Without a
+/// lower bound the way to the server is taken for short, and the usual delay for the uncertainty.
 fn middle(upper: &[(i64, i64)], lower: &[(i64, i64)]) -> Option<(i64, i64)> {
     let sorted = |list: &[(i64, i64)]| {
         let mut values: Vec<i64> = list.iter().map(|(_, v)| *v).collect();

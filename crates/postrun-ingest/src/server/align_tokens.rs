@@ -74,36 +74,63 @@ pub(crate) fn from_tokens(
     resolution_ns: i64,
     credible: &dyn Fn(i64) -> bool,
 ) -> TokenFit {
-    let points = growing(points);
-    let (Some(first), Some(last)) = (points.first(), points.last()) else { return TokenFit::Silent };
-    let total = trace.total_tokens();
-    if total < FEWEST_TOKENS || last.1 - first.1 < total * 0.2 {
-        return TokenFit::Silent;
-    }
-    let counter = Counter { trace, points: &points, total, most: MOST_SCATTER_NS.max(trace.step_ns()) + resolution_ns };
-    let rests = rests(&points);
-    let (mut silent, mut unlike) = (false, false);
-    let mut placed = Vec::new();
-    for start in starts(&rests, first.1) {
-        match counter.from_start(start, &rests) {
-            Stretch::Placed(found) if credible(found.origin_ns) => placed.push(found),
-            Stretch::TooWide => silent = true,
-            Stretch::Unlike => unlike = true,
-            Stretch::Placed(_) | Stretch::Other => {}
+    let mut found = Found::default();
+    let counts: Vec<(i64, f64)> = points.iter().filter(|(_, v)| (0.0..MOST_TOKENS).contains(v)).copied().collect();
+    found.look(trace, &growing(&counts), resolution_ns, credible);
+    // A server that started again may have lost tokens, or be another one: each of its lives may hold the run.
+    let lives: Vec<&[(i64, f64)]> = counts.chunk_by(|a, b| a.1 <= b.1).collect();
+    if lives.len() > 1 {
+        let mut apart = Found::default();
+        for life in lives.into_iter().filter(|life| life.len() >= FEWEST_READINGS) {
+            apart.look(trace, life, resolution_ns, credible);
         }
+        found.placed.append(&mut apart.placed);
+        found.unlike |= apart.unlike;
     }
-    if placed.is_empty() && !unlike && counter.is_partial() {
-        match counter.guessed(&rests) {
-            Stretch::Placed(found) if credible(found.origin_ns) => placed.push(found),
-            Stretch::TooWide => silent = true,
-            Stretch::Placed(_) | Stretch::Unlike | Stretch::Other => {}
-        }
-    }
-    match choose(placed) {
+    match choose(found.placed) {
         Some(fit) => fit,
-        None if unlike => TokenFit::Contradicts,
-        None if silent || counter.readings_in_flow() < FEWEST_READINGS => TokenFit::Silent,
-        None => TokenFit::Contradicts,
+        None if found.unlike || !found.silent => TokenFit::Contradicts,
+        None => TokenFit::Silent,
+    }
+}
+
+/// What stretches of a recording say.
+#[derive(Default)]
+struct Found {
+    placed: Vec<Placed>,
+    silent: bool,
+    unlike: bool,
+}
+
+impl Found {
+    /// Looks for the run in `points`, a counter that only grows.
+    fn look(&mut self, trace: &ClientTrace, points: &[(i64, f64)], resolution_ns: i64, credible: &dyn Fn(i64) -> bool) {
+        let (Some(first), Some(last)) = (points.first(), points.last()) else { return self.silent = true };
+        let total = trace.total_tokens();
+        if total < FEWEST_TOKENS || last.1 - first.1 < total * 0.2 {
+            return self.silent = true;
+        }
+        let most = MOST_SCATTER_NS.max(trace.step_ns()) + resolution_ns;
+        let counter = Counter { trace, points, total, most };
+        let rests = rests(points);
+        let (mut unlike, before) = (false, self.placed.len());
+        for start in starts(&rests, first.1) {
+            match counter.from_start(start, &rests) {
+                Stretch::Placed(found) if credible(found.origin_ns) => self.placed.push(found),
+                Stretch::TooWide => self.silent = true,
+                Stretch::Unlike => unlike = true,
+                Stretch::Placed(_) | Stretch::Other => {}
+            }
+        }
+        if self.placed.len() == before && !unlike && counter.is_partial() {
+            match counter.guessed(&rests) {
+                Stretch::Placed(found) if credible(found.origin_ns) => self.placed.push(found),
+                Stretch::TooWide => self.silent = true,
+                Stretch::Placed(_) | Stretch::Unlike | Stretch::Other => {}
+            }
+        }
+        self.unlike |= unlike;
+        self.silent |= counter.readings_in_flow() < FEWEST_READINGS;
     }
 }
 
@@ -116,11 +143,11 @@ fn choose(mut placed: Vec<Placed>) -> Option<TokenFit> {
     Some(if clear { TokenFit::Fits(best.alignment()) } else { TokenFit::Ambiguous })
 }
 
-/// Readings as the counter would give them had the server never started again; what is no count is left out.
+/// Readings as the counter would give them had the server never started again.
 fn growing(points: &[(i64, f64)]) -> Vec<(i64, f64)> {
     let (mut before, mut sum) = (0.0, 0.0);
     let mut out = Vec::with_capacity(points.len());
-    for (at, value) in points.iter().filter(|(_, value)| (0.0..MOST_TOKENS).contains(value)) {
+    for (at, value) in points {
         sum += if *value < before { *value } else { value - before };
         before = *value;
         out.push((*at, sum));
