@@ -184,7 +184,8 @@ fn a_foreign_result_gets_nothing_of_a_recording() {
     let mine = path("mine.json", client(&a, &[10; 40], 0.05));
     let foreign = path("foreign.json", client(&b, &[10; 40], 0.05));
     let blocks = |n: u32, text: String| format!("{text}vllm:cache_config_info{{num_gpu_blocks=\"{n}\"}} 1\n");
-    let metrics = path("metrics.prom", blocks(30, scrapes(90.25, 130.0, &a, 0.05, |at| f64::from(u8::from(at > 102.0)))));
+    let metrics =
+        path("metrics.prom", blocks(30, scrapes(90.25, 130.0, &a, 0.05, |at| f64::from(u8::from(at > 102.0)))));
     let by_label = |inputs: &[&Path], label: &str| {
         runs(inputs, &[]).into_iter().find(|run| run["label"].as_str().unwrap().contains(label)).unwrap()
     };
@@ -241,7 +242,8 @@ fn another_model_is_said_and_a_path_of_the_same_is_not() {
 /// `nvidia-smi` of a device that is free while the client runs and full before and after, `late` seconds off UTC.
 fn device(late: i64) -> (tempfile::TempDir, PathBuf) {
     let client: Value = serde_json::from_slice(&std::fs::read(kv_tight("result.json")).unwrap()).unwrap();
-    let sent = client["start_times"].as_array().unwrap().iter().map(|t| t.as_f64().unwrap()).fold(f64::INFINITY, f64::min);
+    let sent =
+        client["start_times"].as_array().unwrap().iter().map(|t| t.as_f64().unwrap()).fold(f64::INFINITY, f64::min);
     let began = sent as i64 + 1_796_015_124;
     let mut csv = "timestamp, index, memory.used [MiB], utilization.gpu [%]\n".to_string();
     for second in -60..120 {
@@ -277,9 +279,8 @@ fn a_device_is_shown_as_it_was_during_the_run() {
 
 #[test]
 fn stamps_at_the_end_of_time_break_nothing() {
-    let scrape = |at: &str, running: &str| {
-        format!("# scrape_time {at}\nvllm:num_requests_running{{engine=\"0\"}} {running}\n")
-    };
+    let scrape =
+        |at: &str, running: &str| format!("# scrape_time {at}\nvllm:num_requests_running{{engine=\"0\"}} {running}\n");
     let text = [
         scrape("1796024370.558", "3"),
         scrape("9223372036854775807", "7"),
@@ -303,6 +304,11 @@ fn an_offset_that_the_recordings_refute_is_said() {
         assert!(refuted["example"].as_str().unwrap().contains("60 joined requests"), "{refuted}");
         assert!(run["clock"]["uncertainty_ms"].as_f64() >= Some(off_ms), "{}", run["clock"]);
     }
+    // At the beginning of 1970 there are no scrapes.
+    let run = runs(&inputs, &["--clock-offset", "0s"]).remove(0);
+    let unavailable = run["unavailable"].as_array().unwrap();
+    let running = unavailable.iter().find(|metric| metric["metric"] == "running_mean").unwrap();
+    assert!(running["missing"].as_str().unwrap().contains("lie in the run"), "{running}");
     let right = runs(&inputs, &["--clock-offset", "1796015124.3175"]).remove(0);
     assert!(issue(&right, "clock_offset_refuted").is_none());
 }

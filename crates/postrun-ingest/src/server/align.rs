@@ -80,14 +80,15 @@ fn middle(upper: &[(i64, i64)], lower: &[(i64, i64)]) -> Option<(i64, i64)> {
 /// Parts per million by which the server's clock gains, where that is more than the uncertainty.
 fn drift(upper: &[(i64, i64)], lower: &[(i64, i64)], half: i64) -> Option<f64> {
     let (from, to) = (upper.iter().map(|p| p.0).min()?, upper.iter().map(|p| p.0).max()?);
-    if to - from < DRIFT_RUN_NS {
+    let lasted = to.saturating_sub(from);
+    if lasted < DRIFT_RUN_NS {
         return None;
     }
-    let width = (to - from) / DRIFT_PARTS as i64 + 1;
+    let width = lasted / DRIFT_PARTS as i64 + 1;
     let mut points = Vec::new();
     for part in 0..DRIFT_PARTS as i64 {
         let inside = |list: &[(i64, i64)]| -> Vec<(i64, i64)> {
-            list.iter().filter(|(at, _)| (at - from) / width == part).copied().collect()
+            list.iter().filter(|(at, _)| at.saturating_sub(from) / width == part).copied().collect()
         };
         if let Some((origin, _)) = middle(&inside(upper), &inside(lower)) {
             points.push(((part as f64 + 0.5) * width as f64, origin));
@@ -95,12 +96,14 @@ fn drift(upper: &[(i64, i64)], lower: &[(i64, i64)], half: i64) -> Option<f64> {
     }
     let n = points.len() as f64;
     let first = points.first()?.1;
-    let (mx, my) =
-        (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| (p.1 - first) as f64).sum::<f64>() / n);
+    let (mx, my) = (
+        points.iter().map(|p| p.0).sum::<f64>() / n,
+        points.iter().map(|p| p.1.saturating_sub(first) as f64).sum::<f64>() / n,
+    );
     let sxx: f64 = points.iter().map(|p| (p.0 - mx).powi(2)).sum();
-    let sxy: f64 = points.iter().map(|p| (p.0 - mx) * ((p.1 - first) as f64 - my)).sum();
+    let sxy: f64 = points.iter().map(|p| (p.0 - mx) * (p.1.saturating_sub(first) as f64 - my)).sum();
     let slope = sxy / sxx.max(1.0);
-    (points.len() >= 4 && (slope * (to - from) as f64).abs() > 2.0 * half.abs() as f64).then_some(slope * 1e6)
+    (points.len() >= 4 && (slope * lasted as f64).abs() > 2.0 * half.abs() as f64).then_some(slope * 1e6)
 }
 
 pub(super) fn median(list: &mut [i64]) -> i64 {

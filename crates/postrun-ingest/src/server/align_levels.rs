@@ -181,10 +181,8 @@ impl<'a> Search<'a> {
         let from = self.points.partition_point(|(at, _)| *at < origin);
         let to = self.points.partition_point(|(at, _)| *at <= until);
         let all = self.before[self.points.len()];
-        let (mut sum, mut busy) = (
-            self.before[from].0 + all.0 - self.before[to].0,
-            self.before[from].1 + all.1 - self.before[to].1,
-        );
+        let (mut sum, mut busy) =
+            (self.before[from].0 + all.0 - self.before[to].0, self.before[from].1 + all.1 - self.before[to].1);
         for (at, reading) in &self.points[from..to] {
             let t = at.saturating_sub(origin);
             let in_flight = f64::from(self.trace.in_flight(t));
@@ -199,5 +197,34 @@ impl<'a> Search<'a> {
             busy += usize::from(reading.value() > 0.0 || in_flight > 0.0);
         }
         sum / busy.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::client_trace::ClientRequest;
+
+    #[test]
+    fn a_long_dense_log_costs_no_more_than_the_work_allowed() {
+        let second = |s: i64| s * SECOND;
+        let one = |i: i64| ClientRequest {
+            sent_ns: Some(second(i + i * i % 7)),
+            e2e_ns: Some(second(2)),
+            end_ns: Some(second(i + i * i % 7 + 2)),
+            ..ClientRequest::default()
+        };
+        let trace = ClientTrace::of((0..20).map(one).collect());
+        let end = trace.end_ns().unwrap();
+        // A hundred readings a millisecond, from five seconds before the run on.
+        let dense = (0..3_000_000).map(|i| i * 10_000 - second(5));
+        let points: Vec<_> = dense.map(|at| (at, Level::InFlight(f64::from(trace.in_flight(at))))).collect();
+        let few = thinned(&points, end);
+        let search = Search::of(&trace, &few, end).unwrap();
+        let range = second(30);
+        let beside = few.partition_point(|p| p.0 < end) - few.partition_point(|p| p.0 < 0);
+        assert!(beside <= MOST_BESIDE && range / search.step(range) * beside as i64 <= MOST_WORK);
+        let found = from_levels(&trace, &points, 0, &|_| true).unwrap();
+        assert!(found.origin_ns.abs() <= found.uncertainty_ns, "{found:?}");
     }
 }

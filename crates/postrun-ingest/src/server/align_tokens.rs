@@ -172,7 +172,8 @@ fn rests(points: &[(i64, f64)]) -> Vec<(f64, i64)> {
 fn starts(rests: &[(f64, i64)], first: f64) -> Vec<f64> {
     let mut longest = rests.to_vec();
     longest.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.total_cmp(&b.0)));
-    let mut starts: Vec<f64> = longest.into_iter().take(MOST_STARTS).map(|(value, _)| value).chain([0.0, first]).collect();
+    let mut starts: Vec<f64> =
+        longest.into_iter().take(MOST_STARTS).map(|(value, _)| value).chain([0.0, first]).collect();
     starts.sort_by(f64::total_cmp);
     starts.dedup();
     starts

@@ -111,8 +111,9 @@ impl ClientTrace {
 
     /// Usual time of an output token, which is a step of the engine or less.
     pub(crate) fn step_ns(&self) -> i64 {
-        let step =
-            |r: &ClientRequest| Some(r.e2e_ns?.saturating_sub(r.ttft_ns?) / i64::from(r.output_tokens?.checked_sub(1)?).max(1));
+        let step = |r: &ClientRequest| {
+            Some(r.e2e_ns?.saturating_sub(r.ttft_ns?) / i64::from(r.output_tokens?.checked_sub(1)?).max(1))
+        };
         let mut steps: Vec<i64> = self.requests.iter().filter_map(step).filter(|ns| *ns > 0).collect();
         steps.sort_unstable();
         steps.get(steps.len() / 2).copied().unwrap_or(0)

@@ -1,6 +1,6 @@
 //! Joins recordings of the server's side to one run of a client: clocks, requests, samples, events, settings.
 
-use super::align::{self, Alignment};
+use super::align::{self, Alignment, MS, SECOND};
 use super::align_levels::{self, Level};
 use super::align_tokens::{self, TokenFit};
 use super::claims::Claim;
@@ -9,13 +9,12 @@ use super::join::{self, JoinRule, Joined};
 use super::recording::{Recording, ServerRequest};
 use super::request::requests_of;
 use super::spool::Curve;
+use super::zone::{self, ZONE_NS, centred, local_ns};
 use crate::error::IngestError;
 use crate::sink::Collected;
-use super::zone::{self, ZONE_NS, centred, local_ns};
 use crate::text::stamp::StampClock;
 use postrun_schema::{ClockKind, ServerClock};
 
-const SECOND: i64 = 1_000_000_000;
 /// A file is saved a moment after the run; clocks may differ by seconds, …
 const SAVED_EARLIEST_NS: i64 = -5 * SECOND;
 const SAVED_LATEST_NS: i64 = 20 * SECOND;
@@ -24,9 +23,8 @@ const SAVED_PART: i64 = 10;
 const SAVED_AT_ALL_NS: i64 = 60 * SECOND;
 /// What two wall clocks that nothing could compare are taken to differ by.
 const WALL_CLOCKS_NS: i64 = SECOND;
-
 /// A user's offset may differ from what recordings say by this beyond their uncertainty.
-const CHECKED_TO_NS: i64 = 5_000_000;
+const CHECKED_TO_NS: i64 = 5 * MS;
 
 /// What is known about the recordings that may belong to a run.
 pub(crate) struct Evidence {
@@ -274,7 +272,8 @@ impl Evidence {
     fn place_devices(&mut self, unix: i64) {
         let Some(run_ns) = self.trace.end_ns() else { return };
         let logs = self.weighed.iter().filter(|w| w.clock == StampClock::Local);
-        let known = logs.filter_map(|w| w.origin_ns).map(|o| o - unix - centred(o - unix, ZONE_NS)).next();
+        let whole = |apart: i64| apart.saturating_sub(centred(apart, ZONE_NS));
+        let known = logs.filter_map(|w| w.origin_ns).map(|o| whole(o.saturating_sub(unix))).next();
         for w in self.weighed.iter_mut().filter(|w| w.clock == StampClock::Local && w.device) {
             w.origin_ns = w.span.and_then(|span| zone::by_span(span, unix, run_ns, known));
         }

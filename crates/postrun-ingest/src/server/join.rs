@@ -56,7 +56,9 @@ pub(crate) fn join(client: &[ClientRequest], server: &[ServerRequest], dated: bo
     if client.is_empty() || server.is_empty() {
         return None;
     }
-    by_id(client, server, dated).or_else(|| by_number(client, server, dated)).or_else(|| by_order(client, server, dated))
+    by_id(client, server, dated)
+        .or_else(|| by_number(client, server, dated))
+        .or_else(|| by_order(client, server, dated))
 }
 
 fn by_id(client: &[ClientRequest], server: &[ServerRequest], dated: bool) -> Option<Joined> {

@@ -3,7 +3,8 @@
 //! Files that the user named together belong together. In a folder, a file of the server belongs to the runs of its own
 //! folder or below it; failing that, to the runs of the nearest folder above, but then only where the clocks can be
 //! aligned. Where several runs come into question (a sweep against one server), each run that the clocks place inside
-//! the recording gets it, unless another run fits the same stretch better ([`claims`]). A recording that belongs to no run of a client becomes a run of its own, without a client.
+//! the recording gets it, unless another run fits the same stretch better ([`claims`]). A recording that belongs to no run
+//! of a client becomes a run of its own, without a client.
 
 use super::claims::{self, Lost};
 use super::evidence::Evidence;

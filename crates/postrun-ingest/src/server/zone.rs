@@ -32,7 +32,7 @@ pub(super) fn local_ns(date: &str) -> Option<i64> {
 pub(super) fn by_alignment(own: i64, own_uncertainty: i64, unix: i64) -> Option<i64> {
     let apart = own.saturating_sub(unix);
     let rest = centred(apart, ZONE_NS);
-    (rest.abs() <= own_uncertainty.saturating_add(3 * SECOND)).then(|| unix.saturating_add(apart - rest))
+    (rest.abs() <= own_uncertainty.saturating_add(3 * SECOND)).then(|| unix.saturating_add(apart.saturating_sub(rest)))
 }
 
 /// The same for a recording that nothing aligns, such as one of devices: its span tells the zone, where only one zone
@@ -73,6 +73,6 @@ mod tests {
     fn a_log_is_placed_by_the_multiple_of_a_quarter_hour() {
         assert_eq!(by_alignment(2 * ZONE_NS + SECOND, 0, 5), Some(2 * ZONE_NS + 5));
         assert_eq!(by_alignment(2 * ZONE_NS + 60 * SECOND, SECOND, 0), None);
-        assert_eq!(by_alignment(i64::MAX, SECOND, i64::MIN).is_some(), false);
+        assert_eq!(by_alignment(i64::MAX, SECOND, i64::MIN), None);
     }
 }
