@@ -20,7 +20,7 @@ fn trace() -> ClientTrace {
         e2e_ns: Some(SECOND / 10 + 39 * SECOND / 20),
         end_ns: Some(sent + SECOND / 10 + 39 * SECOND / 20),
         output_tokens: Some(40),
-        chunks: 40,
+        arrivals: 39,
         ..ClientRequest::default()
     };
     ClientTrace::of(sends().into_iter().map(one).collect())
