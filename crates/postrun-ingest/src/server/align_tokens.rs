@@ -115,7 +115,7 @@ impl Found {
         let rests = rests(points);
         let (mut unlike, before) = (false, self.placed.len());
         for start in starts(&rests, first.1) {
-            match counter.from_start(start, &rests) {
+            match counter.counted_from(start, &rests) {
                 Stretch::Placed(found) if credible(found.origin_ns) => self.placed.push(found),
                 Stretch::TooWide => self.silent = true,
                 Stretch::Unlike => unlike = true,
@@ -223,7 +223,7 @@ struct Counter<'a> {
 
 impl Counter<'_> {
     /// The run, if it counted from `start` to a value at which the counter stood still or ended.
-    fn from_start(&self, start: f64, rests: &[(f64, i64)]) -> Stretch {
+    fn counted_from(&self, start: f64, rests: &[(f64, i64)]) -> Stretch {
         let end = start + self.total;
         let last = self.points.last().map_or(0.0, |p| p.1);
         let near = |value: f64| (value - end).abs() < 0.5;
