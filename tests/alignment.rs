@@ -163,7 +163,7 @@ fn two_servers_recordings_in_one_file_are_two_lives_of_it() {
     // The first is cut off before its run ended, the second begins at 0 again: its tokens are no continuation.
     let (a, b) = (uneven(100), every(40, 0.3, 160.0));
     let first = scrapes(90.25, 124.5, &a, 0.05, |_| 0.0);
-    let second = scrapes(150.25, 190.0, &b, 0.05, |_| 5.0);
+    let second = scrapes(150.25, 190.0, &b, 0.05, |at| if at < 165.0 { 0.0 } else { 5.0 });
     let (_m, metrics) = temp_file("metrics.prom", [first, second].concat().as_bytes());
     let (_r, client) = temp_file("result.json", client(&a, &[10; 100], 0.05).as_bytes());
     let run = one(&[&client, &metrics]);
