@@ -1,5 +1,6 @@
 //! Service level objectives given by the user, and which requests meet them.
 
+use crate::convention::redefined::Redefined;
 use crate::error::AnalysisError;
 use crate::metric::Compute;
 use crate::metrics::{METRICS, find_metric};
@@ -31,12 +32,12 @@ impl Objective {
 
     /// True if request `i` meets it. A value that is not there does not; a request of one output token has no
     /// second token that TPOT could be about, and passes there.
-    pub(crate) fn met(&self, requests: &Requests, i: usize) -> bool {
+    pub(crate) fn met(&self, requests: &Requests, redefined: &Redefined, i: usize) -> bool {
         if self.metric == "tpot_ms" && requests.output_tokens[i].is_some_and(|n| n <= 1) {
             return true;
         }
         let position = METRICS.iter().position(|m| m.id == self.metric);
-        let value = position.and_then(|p| requests.values[p].get(i)).copied();
+        let value = position.and_then(|p| redefined.value(p, i).or_else(|| requests.values[p].get(i).copied()));
         value.is_some_and(|v| v <= self.at_most_ns)
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn parity(a: &RunAnalysis) -> Option<Section> {
     let (agree, differ, open) = (of(Some(true)).count(), of(Some(false)).count(), of(None).count());
     let mut section = Section::new("The client's own figures");
     section.lines.push(format!(
-        "{} figures: {agree} agree to 1e-6 with the recomputed ones, {differ} differ{}{}, {open} cannot be recomputed.",
+        "{} figures: {agree} agree with the recomputed ones by the client's own definitions, {differ} differ{}{}, {open} cannot be recomputed.",
         a.reported.len(),
         if differ == 1 { "s" } else { "" },
         if differ > 0 { " (below)" } else { "" }

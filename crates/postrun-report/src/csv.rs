@@ -108,7 +108,7 @@ fn unit_of(id: &str) -> &'static str {
 }
 
 /// Quoted where it has to be, and never the start of a spreadsheet formula.
-fn field(text: &str) -> String {
+pub(crate) fn field(text: &str) -> String {
     let text = if text.starts_with(['=', '+', '-', '@', '\t']) { format!("'{text}") } else { text.to_string() };
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

@@ -53,6 +53,12 @@ fn headline(a: &RunAnalysis) -> Section {
     what.extend(m.model.clone());
     what.extend(m.load.backend.as_ref().map(|b| format!("backend {b}")));
     s.lines.push(what.join(", "));
+    if a.convention.is_another() {
+        s.lines.push(format!(
+            "metrics as {} defines them ({}); `postrun explain NAME` shows how",
+            a.convention.id, a.convention.title
+        ));
+    }
     if let Some(w) = a.window {
         let (from, to) = (seconds(w.start_ns as f64 / 1e9), seconds(w.end_ns as f64 / 1e9));
         s.lines.push(format!("only the window from {from} to {to} after the first send"));

@@ -6,6 +6,7 @@ pub mod explain;
 pub mod ingest;
 pub mod inspect;
 pub mod list;
+pub mod parity;
 pub mod report;
 mod runs;
 pub mod simulate;

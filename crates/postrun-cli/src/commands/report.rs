@@ -22,6 +22,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         percentiles: args.percentiles,
         objectives: args.slo.map(|slo| slo.0).unwrap_or_default(),
         window: args.window,
+        convention: args.convention,
     };
     let reports = reports(&opened, &options, &rules)?;
     let to_file = args.output.is_some();
@@ -70,7 +71,7 @@ fn by_ending(output: Option<&Path>) -> Result<ReportFormat, CliError> {
 }
 
 /// Datasets from different places may have the same label.
-fn tell_apart(runs: &mut [RunAnalysis]) {
+pub fn tell_apart(runs: &mut [RunAnalysis]) {
     let mut taken = BTreeSet::new();
     for run in runs {
         let label = run.manifest.label.clone();

@@ -83,6 +83,10 @@ fn each_field(row: &mut RequestRow, way: &mut impl Way) -> Result<()> {
         &mut row.reasoning_tokens,
         &mut row.requested_output_tokens,
         &mut row.first_chunk_tokens,
+        &mut row.client_prompt_tokens,
+        &mut row.client_output_tokens,
+        &mut row.counted_chunks,
+        &mut row.counted_events,
         &mut row.preemptions,
         &mut row.chunks,
     ] {

@@ -197,6 +197,11 @@ impl Record {
         let status = self.status();
         let ttft_ns = self.duration("time_to_first_token", judge).filter(|ns| *ns > 0);
         let e2e_ns = self.duration("request_latency", judge).filter(|_| status != Status::Error);
+        // An answer without reasoning has no such metric; its length is then that of the whole output.
+        let answer = self.count("output_token_count", judge);
+        let reasoning_tokens = self
+            .count("reasoning_token_count", judge)
+            .or_else(|| output_by_client.zip(answer).and_then(|(all, answer)| all.checked_sub(answer)));
         let row = RequestRow {
             request_id: value::text(meta("x_request_id")).or_else(|| self.numbered()),
             session: value::text(meta("x_correlation_id")).or_else(|| value::text(meta("conversation_id"))),
@@ -212,7 +217,9 @@ impl Record {
             },
             prompt_tokens: prompt_by_server.or(prompt_by_client),
             output_tokens: output_by_server.or(output_by_client),
-            reasoning_tokens: self.count("reasoning_token_count", judge),
+            client_prompt_tokens: prompt_by_client,
+            client_output_tokens: output_by_client,
+            reasoning_tokens,
             scheduled_send_ns: judge.point_ns("credit_issued_ns", meta("credit_issued_ns")),
             sent_ns: judge.point_ns("request_start_ns", meta("request_start_ns")),
             end_ns: judge.point_ns("request_end_ns", meta("request_end_ns")),
@@ -270,6 +277,7 @@ const WANTED: &[&str] = &[
     "error_isl",
     "output_sequence_length",
     "reasoning_token_count",
+    "output_token_count",
     "usage_prompt_tokens",
     "usage_completion_tokens",
 ];
