@@ -3,6 +3,7 @@
 
 mod cases;
 mod cli;
+mod conventions;
 mod damage;
 mod dataset;
 mod golden;
