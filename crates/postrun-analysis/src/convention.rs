@@ -13,7 +13,9 @@ pub(crate) mod redefined;
 pub(crate) mod weighted;
 
 use postrun_schema::IssueCode;
-use recipe::{Clock, Divisor, End, First, From, Itl, Lengths, Method, POSTRUN, Recipe, Span, Spread, Start, Weight, Which, Whole};
+use recipe::{
+    Clock, Divisor, End, First, From, Itl, Lengths, Method, POSTRUN, Recipe, Span, Spread, Start, Weight, Which, Whole,
+};
 
 /// A definition, and when it accounts for a difference.
 pub struct Convention {
@@ -41,13 +43,24 @@ pub(crate) struct Difference<'a> {
     pub computed: f64,
     pub reported: f64,
     pub stat: &'a str,
-    pub has_issue: &'a dyn Fn(IssueCode) -> bool,
+    /// How many records have an issue.
+    pub affected: &'a dyn Fn(IssueCode) -> u64,
 }
 
 impl Difference<'_> {
     /// The client's clock ran longer: everything but the spread is larger there.
     fn reported_is_longer(&self) -> bool {
         self.stat == "std" || self.computed <= self.reported * (1.0 + 1e-6)
+    }
+
+    /// More by no more than one for each record with one of these issues.
+    fn is_raised_by(&self, issues: &[IssueCode]) -> bool {
+        let most: u64 = issues.iter().map(|code| (self.affected)(*code)).sum();
+        (0.0..=most as f64).contains(&(self.reported - self.computed))
+    }
+
+    fn has_issue(&self, code: IssueCode) -> bool {
+        (self.affected)(code) > 0
     }
 
     /// Templates and re-tokenising shift a length by some tokens; they do not halve or double it.
@@ -100,18 +113,18 @@ impl Convention {
 pub static CONVENTIONS: &[Convention] = &[
     computable("same", "", |_| false),
     computable("chunk_gaps", "the client pools the gaps between all chunks, role-only chunks included", |d| {
-        (d.has_issue)(IssueCode::RoleOnlyFirstChunk) || (d.has_issue)(IssueCode::GapsWithoutFirstToken)
+        d.has_issue(IssueCode::RoleOnlyFirstChunk) || d.has_issue(IssueCode::GapsWithoutFirstToken)
     })
     .by(Recipe { itl: Itl::AllChunkGaps, ..POSTRUN }),
     computable(
         "chunk_gaps_or_retokenized",
         "the client divides gaps by re-tokenised chunks before it summarises, and stores them undivided",
-        |d| (d.has_issue)(IssueCode::MultiTokenChunks) || (d.has_issue)(IssueCode::GapsWithoutFirstToken),
+        |d| d.has_issue(IssueCode::MultiTokenChunks) || d.has_issue(IssueCode::GapsWithoutFirstToken),
     )
     .by(Recipe { itl: Itl::AllChunkGaps, ..POSTRUN }),
     computable("first_chunk", "the client counts any first chunk, a role-only one or an unset timer included", |d| {
         use IssueCode::{NotStreamed, RoleOnlyFirstChunk, TtftNotMeasured};
-        [RoleOnlyFirstChunk, TtftNotMeasured, NotStreamed].into_iter().any(d.has_issue)
+        [RoleOnlyFirstChunk, TtftNotMeasured, NotStreamed].into_iter().any(|code| d.has_issue(code))
     })
     .by(Recipe { first: First::Chunk, whole: Whole::Counted, ..POSTRUN }),
     computable(
@@ -121,7 +134,7 @@ pub static CONVENTIONS: &[Convention] = &[
             use IssueCode::{NotStreamed, RoleOnlyFirstChunk, StreamEndAfterLastToken, TtftNotMeasured};
             [NotStreamed, RoleOnlyFirstChunk, StreamEndAfterLastToken, TtftNotMeasured, IssueCode::FirstTokenAfterEnd]
                 .into_iter()
-                .any(d.has_issue)
+                .any(|code| d.has_issue(code))
                 || d.reported_is_longer()
         },
     )
@@ -144,8 +157,17 @@ pub static CONVENTIONS: &[Convention] = &[
         |d| d.reported_is_longer(),
     )
     .lacking("when the client started and stopped its stopwatch"),
-    computable("in_1s_or_at_once", "counted at one instant (peak_concurrency), not over a second", |_| false)
-        .or("peak_concurrency"),
+    computable(
+        "in_1s_or_at_once",
+        "some versions count at one instant (peak_concurrency), not over a second, and requests without output count too",
+        |d| d.is_raised_by(&[IssueCode::NoOutput]),
+    )
+    .or("peak_concurrency"),
+    computable(
+        "first_chunks_in_1s",
+        "the client counts a first chunk for every request, also one that bore the role only or never came",
+        |d| d.is_raised_by(&[IssueCode::NoOutput, IssueCode::RoleOnlyFirstChunk]),
+    ),
     computable("client_tokenizer_prompts", "the client counts prompts with its own tokenizer", |d| d.is_another_count())
         .by(Recipe { lengths: Lengths::Client, ..POSTRUN }),
     computable("client_tokenizer_outputs", "the client counts output tokens with its own tokenizer", |d| {
@@ -155,7 +177,7 @@ pub static CONVENTIONS: &[Convention] = &[
     computable(
         "all_exported_requests",
         "the client counts every request of its file, also those without a response, over last response − first send",
-        |d| (d.has_issue)(IssueCode::FailedRequests) || d.reported_is_longer(),
+        |d| d.has_issue(IssueCode::FailedRequests) || d.reported_is_longer(),
     )
     .by(Recipe { which: Which::All, span: Span::LastResponse, ..POSTRUN }),
     computable("printed_to_3_decimals", "the client stores three decimals", |_| false).rounded_to(0.000_5),
@@ -252,7 +274,7 @@ pub static CONVENTIONS: &[Convention] = &[
     computable(
         "tokens_share_chunk_time",
         "the client gives all tokens of a chunk the time of the chunk, so that all but one of its gaps are 0",
-        |d| (d.has_issue)(IssueCode::MultiTokenChunks) || d.computed >= d.reported,
+        |d| d.has_issue(IssueCode::MultiTokenChunks) || d.computed >= d.reported,
     )
     .by(Recipe { itl: Itl::TokenGaps, ..POSTRUN }),
     exact(
@@ -298,18 +320,13 @@ pub static CONVENTIONS: &[Convention] = &[
     ),
     exact(
         "failures_as_infinite",
-        "the client counts failed requests as infinitely slow",
-        Recipe { which: Which::FailedForEver, ..POSTRUN },
+        "the client counts failed requests as infinitely slow, and its percentiles are values that occur",
+        FAILED_FOR_EVER,
     ),
     exact(
         "failures_as_infinite_client_tokens",
-        "the client counts failed requests as infinitely slow, and tokens with its own tokenizer",
-        Recipe {
-            which: Which::FailedForEver,
-            lengths: Lengths::Client,
-            divisor: Divisor::AllButOne,
-            ..POSTRUN
-        },
+        "the client counts failed requests as infinitely slow and tokens with its own tokenizer, and its percentiles are values that occur",
+        Recipe { lengths: Lengths::Client, divisor: Divisor::AllButOne, ..FAILED_FOR_EVER },
     ),
     elsewhere("stages_not_marked", "the records do not say which stage of the load a request belongs to"),
     elsewhere("schedule_not_stored", "the file does not say when a request was meant to be sent"),
@@ -332,6 +349,7 @@ const LATENCY_PER_LATER_TOKEN: Recipe =
     Recipe { first: First::Chunk, end: End::Recorded, divisor: Divisor::AllButOne, whole: Whole::Counted, ..POSTRUN };
 const NEAREST_RANK: Recipe = Recipe { method: Method::SummedShares, ..POSTRUN };
 const FLOOR_INDEX: Recipe = Recipe { method: Method::FloorIndex, ..POSTRUN };
+const FAILED_FOR_EVER: Recipe = Recipe { method: Method::NearestIndex, which: Which::FailedForEver, ..POSTRUN };
 const SAMPLE_SPREAD: Recipe = Recipe { spread: Spread::Sample, ..POSTRUN };
 const LAST_TOKEN: Recipe = Recipe { span: Span::LastToken, ..POSTRUN };
 

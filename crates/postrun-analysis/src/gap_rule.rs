@@ -31,7 +31,12 @@ impl GapRule {
     }
 
     /// Calls `each` with every gap that is not one between two chunks: the chunk it belongs to, its length, how often.
-    pub(crate) fn extra(self, first_byte: Option<i64>, chunks: &RequestChunks<'_>, mut each: impl FnMut(usize, u64, u64)) {
+    pub(crate) fn extra(
+        self,
+        first_byte: Option<i64>,
+        chunks: &RequestChunks<'_>,
+        mut each: impl FnMut(usize, u64, u64),
+    ) {
         match self.0.itl {
             Itl::AllChunkGaps => {
                 if let (Some(byte), Some(first)) = (first_byte, chunks.at_ns.first()) {
@@ -74,7 +79,8 @@ impl ByRule {
 
     pub(crate) fn second(&mut self, plan: &Plan<'_>, chunks: &RequestChunks<'_>) {
         see_gaps::<0, 0>(chunks.at_ns, Some(&mut self.selection), None);
-        self.rule.extra(plan.columns.first_byte(chunks.request), chunks, |_, gap, times| self.selection.see(gap, times));
+        self.rule
+            .extra(plan.columns.first_byte(chunks.request), chunks, |_, gap, times| self.selection.see(gap, times));
     }
 
     pub(crate) fn finish(self) -> (GapRule, Option<Summary>) {

@@ -48,6 +48,12 @@ pub struct ReportedFigure {
 }
 
 impl ReportedFigure {
+    /// Ours against theirs, as a share of theirs; `None` where it is no number.
+    pub fn difference(&self) -> Option<f64> {
+        let (ours, theirs) = self.computed.zip(self.reported)?;
+        Some((ours - theirs) / theirs).filter(|share| share.is_finite())
+    }
+
     /// True for a difference that no known definition accounts for.
     pub fn is_unexplained(&self) -> bool {
         self.agrees == Some(false) && self.why.as_deref() == Some(UNEXPLAINED)
@@ -134,7 +140,8 @@ impl Ours<'_> {
         }
         let missing = possible.then(|| self.computed.missing(&figure.metric, &recipe)).flatten();
         let lacks = by.and_then(|by| by.lacks).or(missing.map(Fact::words));
-        let explained = by.filter(|by| nearest.is_none_or(|computed| self.explains(by, computed, theirs, &figure.stat)));
+        let explained =
+            by.filter(|by| nearest.is_none_or(|computed| self.explains(by, computed, theirs, &figure.stat)));
         match (nearest, lacks, explained) {
             (Some(_), Some(fact), Some(by)) => {
                 figure.why = Some(if by.text.is_empty() {
@@ -156,8 +163,9 @@ impl Ours<'_> {
     }
 
     fn explains(&self, by: &Convention, computed: f64, reported: f64, stat: &str) -> bool {
-        let has_issue = |code: IssueCode| self.dataset.manifest().issues.iter().any(|i| i.code == code);
-        (by.explains)(&Difference { computed, reported, stat, has_issue: &has_issue })
+        let issues = &self.dataset.manifest().issues;
+        let affected = |code: IssueCode| issues.iter().filter(|i| i.code == code).map(|i| i.count).sum();
+        (by.explains)(&Difference { computed, reported, stat, affected: &affected })
     }
 
     fn not_recomputed(&self, stat: &str, theirs: f64, elsewhere: Option<&Convention>, lacks: Option<&str>) -> String {

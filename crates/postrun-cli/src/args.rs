@@ -20,10 +20,10 @@ use std::path::PathBuf;
   postrun report sweep/ --format markdown -o sweep.md
   postrun ingest result.json -o run/            the run as Parquet, for notebooks
   postrun inspect result.json                   what the file can tell, and what not
-  postrun explain ttft                          how a figure is defined, by postrun and by every client
+  postrun explain ttft                          how a figure is defined, by every client too
   postrun parity result.json                    the client's own figures, computed again
 
-Exit codes: 0 done; 1 done, and --fail-on was met; 2 the input or an argument is wrong; 3 an error of postrun itself."
+Exit codes: 0 done; 1 done, and --fail-on was met or a figure of parity differs for no known reason; 2 the input or an argument is wrong; 3 an error of postrun itself."
 )]
 pub struct Cli {
     /// What to do.
@@ -222,11 +222,9 @@ pub enum ParityFormat {
   postrun parity result.json
   postrun parity artifacts/ --format csv -o parity.csv
 
-A figure agrees, differs for a reason that is named, or cannot be recomputed because a fact that it is made of was
-never recorded; that fact is named and counts as no agreement.
+A figure agrees, differs for a reason that is named, or cannot be recomputed because a fact that it is made of was never recorded: that fact is named, and it counts as no agreement.
 
-Exit codes: 0 done; 1 done, and a figure differs without a known reason; 2 the input or an argument is wrong;
-3 an error of postrun.")]
+Exit codes: 0 done; 1 done, and a figure differs for no known reason; 2 the input or an argument is wrong; 3 an error of postrun.")]
 pub struct ParityArgs {
     /// Recorded files, folders or datasets; `-` is standard input
     #[arg(required = true, value_name = "RUN", value_hint = ValueHint::AnyPath)]

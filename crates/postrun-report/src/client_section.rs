@@ -54,7 +54,8 @@ pub(crate) fn parity(a: &RunAnalysis) -> Option<Section> {
         if differ == 1 { "s" } else { "" },
         if differ > 0 { " (below)" } else { "" }
     ));
-    let mut differing: Vec<(&ReportedFigure, f64)> = of(Some(false)).map(|f| (f, relative(f))).collect();
+    let mut differing: Vec<(&ReportedFigure, f64)> =
+        of(Some(false)).map(|f| (f, f.difference().unwrap_or(f64::NAN))).collect();
     differing.sort_by(|x, y| y.1.abs().total_cmp(&x.1.abs()));
     if !differing.is_empty() {
         let mut grid = Grid::new(&["Client's name", "reported", "recomputed", "difference", "unit"]);
@@ -77,14 +78,6 @@ pub(crate) fn parity(a: &RunAnalysis) -> Option<Section> {
         section.notes.push(format!("Not recomputed: {} ({why}).", names(&figures, shown)));
     }
     Some(section)
-}
-
-/// Ours against theirs.
-fn relative(f: &ReportedFigure) -> f64 {
-    match (f.computed, f.reported) {
-        (Some(ours), Some(theirs)) => (ours - theirs) / theirs,
-        _ => f64::NAN,
-    }
 }
 
 fn by_reason<'a>(figures: impl Iterator<Item = &'a ReportedFigure>) -> Vec<(&'a str, Vec<&'a ReportedFigure>)> {

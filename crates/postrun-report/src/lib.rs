@@ -24,7 +24,9 @@ mod wording;
 pub use csv::to_csv;
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
-pub use parity::{PARITY_JSON_SCHEMA, Parity, ParityCounts, ParityRun, parity_csv, parity_json, parity_markdown, parity_table};
+pub use parity::{
+    PARITY_JSON_SCHEMA, Parity, ParityCounts, ParityRun, parity_csv, parity_json, parity_markdown, parity_table,
+};
 pub use quantity::{bytes, seconds};
 pub use report::{Parts, Report, Reports};
 pub use sections::issue_text;

@@ -44,13 +44,18 @@ impl ParityCounts {
     }
 
     fn line(&self) -> String {
+        let verb = |n: usize| if n == 1 { "differs" } else { "differ" };
         let unexplained = match self.unexplained {
             0 => String::new(),
-            n => format!(", {n} differ without a known reason"),
+            n => format!(", {n} {} for none that is known", verb(n)),
         };
         format!(
-            "{} figures: {} agree, {} differ for a known reason{unexplained}, {} cannot be recomputed",
-            self.figures, self.agree, self.differ, self.not_recomputable
+            "{} figures: {} agree, {} {} for a known reason{unexplained}, {} cannot be recomputed",
+            self.figures,
+            self.agree,
+            self.differ,
+            verb(self.differ),
+            self.not_recomputable
         )
     }
 }
@@ -111,11 +116,6 @@ fn verdict(figure: &ReportedFigure) -> &'static str {
     }
 }
 
-fn difference(figure: &ReportedFigure) -> Option<f64> {
-    let (ours, theirs) = figure.computed.zip(figure.reported)?;
-    Some((ours - theirs) / theirs).filter(|d| d.is_finite())
-}
-
 /// Reasons get a number, and stand below the table.
 fn section(run: &ParityRun) -> Section {
     let mut section = Section::new(format!("{} ({})", run.label, run.tool));
@@ -136,7 +136,7 @@ fn section(run: &ParityRun) -> Section {
             });
             format!("({})", at + 1)
         });
-        let apart = difference(figure).filter(|_| figure.agrees == Some(false));
+        let apart = figure.difference().filter(|_| figure.agrees == Some(false));
         grid.push(vec![
             figure.key.clone(),
             cell(figure.reported.map(plain)),

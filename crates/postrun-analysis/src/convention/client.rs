@@ -62,25 +62,10 @@ pub fn find_client(id: &str) -> Option<&'static ClientConvention> {
 }
 
 /// All conventions, postrun's own first.
-pub static CLIENTS: &[&ClientConvention] = &[
-    &POSTRUN,
-    &VLLM,
-    &SGLANG,
-    &GUIDELLM,
-    &AIPERF,
-    &INFERENCE_PERF,
-    &EVALSCOPE,
-    &LLMPERF,
-    &TENSORRT_LLM,
-    &MLPERF,
-];
+pub static CLIENTS: &[&ClientConvention] =
+    &[&POSTRUN, &VLLM, &SGLANG, &GUIDELLM, &AIPERF, &INFERENCE_PERF, &EVALSCOPE, &LLMPERF, &TENSORRT_LLM, &MLPERF];
 
-const fn d(
-    metric: &'static str,
-    name: &'static str,
-    definition: &'static str,
-    text: &'static str,
-) -> Defined {
+const fn d(metric: &'static str, name: &'static str, definition: &'static str, text: &'static str) -> Defined {
     Defined { metric, name, definition, text }
 }
 
@@ -127,7 +112,12 @@ static SGLANG: ClientConvention = ClientConvention {
         d("e2e_ms", "E2E latency", "to_stream_end", "last line of the response (usage, [DONE]) − send"),
         d("requests_per_s", "request throughput", "same", "ok requests / stopwatch around all sends"),
         d("output_tokens_per_s", "output throughput", "same", "output tokens of ok requests / the same"),
-        d("prompt_tokens_per_s", "input throughput", "client_tokenizer_prompts", "prompt tokens by its tokenizer / the same"),
+        d(
+            "prompt_tokens_per_s",
+            "input throughput",
+            "client_tokenizer_prompts",
+            "prompt tokens by its tokenizer / the same",
+        ),
         d("mean_concurrency", "concurrency", "to_stream_end", "sum of latencies / the same"),
     ],
 };
@@ -136,11 +126,31 @@ static GUIDELLM: ClientConvention = ClientConvention {
     id: "guidellm",
     title: "GuideLLM 0.6",
     metrics: &[
-        d("ttft_ms", "time_to_first_token_ms", "nearest_rank", "first chunk with text − send; percentiles are values that occur"),
-        d("tpot_ms", "time_per_output_token_ms", "with_ttft_weighted_by_tokens", "(last token − send) / output tokens, TTFT included; counted once a token"),
-        d("itl_ms", "inter_token_latency_ms", "weighted_by_tokens", "(last − first token) / (output tokens − 1), one mean a request, counted once a token"),
+        d(
+            "ttft_ms",
+            "time_to_first_token_ms",
+            "nearest_rank",
+            "first chunk with text − send; percentiles are values that occur",
+        ),
+        d(
+            "tpot_ms",
+            "time_per_output_token_ms",
+            "with_ttft_weighted_by_tokens",
+            "(last token − send) / output tokens, TTFT included; counted once a token",
+        ),
+        d(
+            "itl_ms",
+            "inter_token_latency_ms",
+            "weighted_by_tokens",
+            "(last − first token) / (output tokens − 1), one mean a request, counted once a token",
+        ),
         d("e2e_ms", "request_latency", "to_stream_end_nearest_rank", "end of the response − send"),
-        d("e2e_per_output_token_ms", "time_per_output_token_ms", "with_ttft_weighted_by_tokens", "(last token − send) / output tokens, counted once a token"),
+        d(
+            "e2e_per_output_token_ms",
+            "time_per_output_token_ms",
+            "with_ttft_weighted_by_tokens",
+            "(last token − send) / output tokens, counted once a token",
+        ),
         d("requests_per_s", "requests_per_second", "same", "ok requests / first send to last end"),
         d("output_tokens_per_s", "output_tokens_per_second", "same", "output tokens of ok requests / the same"),
         d("mean_concurrency", "request_concurrency", "to_stream_end", "sum of latencies / the same"),
@@ -152,14 +162,44 @@ static AIPERF: ClientConvention = ClientConvention {
     title: "AIPerf 0.13",
     metrics: &[
         d("ttft_ms", "time_to_first_token", "same", "first response with content (reasoning is content) − send"),
-        d("tpot_ms", "inter_token_latency", "client_tokenizer_outputs", "(latency − TTFT) / (output tokens − 1), tokens by its tokenizer"),
-        d("itl_ms", "inter_token_latency", "request_mean", "(latency − TTFT) / (output tokens − 1), one mean a request; gaps are its inter_chunk_latency"),
+        d(
+            "tpot_ms",
+            "inter_token_latency",
+            "client_tokenizer_outputs",
+            "(latency − TTFT) / (output tokens − 1), tokens by its tokenizer",
+        ),
+        d(
+            "itl_ms",
+            "inter_token_latency",
+            "request_mean",
+            "(latency − TTFT) / (output tokens − 1), one mean a request; gaps are its inter_chunk_latency",
+        ),
         d("e2e_ms", "request_latency", "same", "last response with content − send"),
-        d("client_queue_ms", "credit_to_start_latency", "all_requests_coarse_times", "send − release by its rate limiter, failed requests included"),
+        d(
+            "client_queue_ms",
+            "credit_to_start_latency",
+            "all_requests_coarse_times",
+            "send − release by its rate limiter, failed requests included",
+        ),
         d("requests_per_s", "request_throughput", "same", "ok requests / its measured phase"),
-        d("output_tokens_per_s", "output_token_throughput", "client_tokenizer_outputs", "output tokens by its tokenizer / the same"),
-        d("prompt_tokens_per_s", "input_token_throughput", "client_tokenizer_prompts", "prompt tokens by its tokenizer / the same"),
-        d("total_tokens_per_s", "total_token_throughput", "client_tokenizer_prompts", "both by its tokenizer / the same"),
+        d(
+            "output_tokens_per_s",
+            "output_token_throughput",
+            "client_tokenizer_outputs",
+            "output tokens by its tokenizer / the same",
+        ),
+        d(
+            "prompt_tokens_per_s",
+            "input_token_throughput",
+            "client_tokenizer_prompts",
+            "prompt tokens by its tokenizer / the same",
+        ),
+        d(
+            "total_tokens_per_s",
+            "total_token_throughput",
+            "client_tokenizer_prompts",
+            "both by its tokenizer / the same",
+        ),
     ],
 };
 
@@ -169,13 +209,43 @@ static INFERENCE_PERF: ClientConvention = ClientConvention {
     metrics: &[
         d("ttft_ms", "time_to_first_token", "same", "first token time − start, above one token"),
         d("tpot_ms", "time_per_output_token", "per_token_after_first", "(last − first token) / (tokens − 1)"),
-        d("itl_ms", "inter_token_latency", "tokens_share_chunk_time", "every gap between tokens; those of one chunk share its time, so that most of its gaps are 0"),
+        d(
+            "itl_ms",
+            "inter_token_latency",
+            "tokens_share_chunk_time",
+            "every gap between tokens; those of one chunk share its time, so that most of its gaps are 0",
+        ),
         d("e2e_ms", "request_latency", "to_stream_end", "end of the response − start"),
-        d("e2e_per_output_token_ms", "normalized_time_per_output_token", "client_lengths_to_stream_end", "latency / output tokens by its tokenizer"),
-        d("requests_per_s", "requests_per_sec", "last_response", "ok requests / first start to last end, failed ones included"),
-        d("output_tokens_per_s", "output_tokens_per_sec", "client_lengths_to_last_response", "output tokens by its tokenizer / the same"),
-        d("prompt_tokens_per_s", "input_tokens_per_sec", "client_lengths_to_last_response", "prompt tokens by its tokenizer / the same"),
-        d("total_tokens_per_s", "total_tokens_per_sec", "client_lengths_to_last_response", "both by its tokenizer / the same"),
+        d(
+            "e2e_per_output_token_ms",
+            "normalized_time_per_output_token",
+            "client_lengths_to_stream_end",
+            "latency / output tokens by its tokenizer",
+        ),
+        d(
+            "requests_per_s",
+            "requests_per_sec",
+            "last_response",
+            "ok requests / first start to last end, failed ones included",
+        ),
+        d(
+            "output_tokens_per_s",
+            "output_tokens_per_sec",
+            "client_lengths_to_last_response",
+            "output tokens by its tokenizer / the same",
+        ),
+        d(
+            "prompt_tokens_per_s",
+            "input_tokens_per_sec",
+            "client_lengths_to_last_response",
+            "prompt tokens by its tokenizer / the same",
+        ),
+        d(
+            "total_tokens_per_s",
+            "total_tokens_per_sec",
+            "client_lengths_to_last_response",
+            "both by its tokenizer / the same",
+        ),
     ],
 };
 
@@ -183,7 +253,12 @@ static EVALSCOPE: ClientConvention = ClientConvention {
     id: "evalscope",
     title: "EvalScope perf 1.9",
     metrics: &[
-        d("ttft_ms", "TTFT", "first_chunk_floor_index", "first chunk of any kind − start; the latency where nothing is streamed"),
+        d(
+            "ttft_ms",
+            "TTFT",
+            "first_chunk_floor_index",
+            "first chunk of any kind − start; the latency where nothing is streamed",
+        ),
         d("tpot_ms", "TPOT", "later_tokens_floor_index", "(latency − TTFT) / (output tokens − 1)"),
         d("itl_ms", "ITL", "all_chunk_gaps_floor_index", "every gap between chunks of any kind, pooled"),
         d("e2e_ms", "Latency", "floor_index", "last chunk − start; percentile: value at index ⌊n·p/100⌋"),
@@ -195,7 +270,12 @@ static LLMPERF: ClientConvention = ClientConvention {
     title: "LLMPerf 2024-12",
     metrics: &[
         d("ttft_ms", "ttft_s", "sample_spread", "first chunk with content − start"),
-        d("itl_ms", "inter_token_latency_s", "gaps_with_ttft", "all gaps, TTFT the first of them, / chunks: one mean a request"),
+        d(
+            "itl_ms",
+            "inter_token_latency_s",
+            "gaps_with_ttft",
+            "all gaps, TTFT the first of them, / chunks: one mean a request",
+        ),
         d("e2e_ms", "end_to_end_latency_s", "to_stream_end_sample_spread", "end of the response − start"),
     ],
 };
@@ -220,6 +300,11 @@ static MLPERF: ClientConvention = ClientConvention {
     metrics: &[
         d("ttft_ms", "first token latency", "from_schedule_floor_index", "first token − when the sample was scheduled"),
         d("tpot_ms", "time per output token", "from_schedule_floor_index", "(latency − TTFT) / (tokens − 1)"),
-        d("e2e_ms", "latency", "from_schedule_floor_index", "completion − when the sample was scheduled; percentile: value at index ⌊n·p/100⌋"),
+        d(
+            "e2e_ms",
+            "latency",
+            "from_schedule_floor_index",
+            "completion − when the sample was scheduled; percentile: value at index ⌊n·p/100⌋",
+        ),
     ],
 };

@@ -146,7 +146,13 @@ mod tests {
             for defined in client.metrics {
                 assert!(find(defined.definition).is_some(), "{}: {}", client.id, defined.definition);
                 let of_a_request = quantity::find(defined.metric).is_some_and(|q| q.id.ends_with("_ms"));
-                assert_eq!(of_a_request, value(client.id, defined.metric).is_some(), "{} {}", client.id, defined.metric);
+                assert_eq!(
+                    of_a_request,
+                    value(client.id, defined.metric).is_some(),
+                    "{} {}",
+                    client.id,
+                    defined.metric
+                );
             }
         }
     }

@@ -142,7 +142,8 @@ impl Columns {
         let mut columns = read().map_err(polars_error(dataset))?;
         let n = columns.end_ns.len().max(columns.stream_end_ns.len());
         columns.ends_known = (0..n).any(|i| {
-            let apart = at(&columns.end_ns, i).zip(at(&columns.last_token_ns, i)).is_some_and(|(end, last)| end != last);
+            let apart =
+                at(&columns.end_ns, i).zip(at(&columns.last_token_ns, i)).is_some_and(|(end, last)| end != last);
             apart || at(&columns.stream_end_ns, i).is_some()
         });
         Ok(columns)

@@ -1,8 +1,8 @@
 //! What one request gives for a metric under a definition. Times in nanoseconds.
 
 use super::facts::{Fact, RequestFacts};
-use super::weighted::Weighted;
 use super::recipe::{Clock, Divisor, End, First, From, Itl, Lengths, Recipe, Start, Weight, Which, Whole};
+use super::weighted::Weighted;
 
 /// A value a request, and how it is made.
 pub(crate) struct Quantity {
@@ -214,12 +214,18 @@ pub(crate) static QUANTITIES: &[Quantity] = &[
         once,
         |r| both(prompt_fact(r), first_fact(r)),
     ),
-    q("prompt_tokens_apart_percent", |f, _| apart(f.prompt, f.client_prompt), once, |_| {
-        vec![Fact::PromptTokens, Fact::ClientPromptTokens]
-    }),
-    q("output_tokens_apart_percent", |f, _| apart(f.output, f.client_output), once, |_| {
-        vec![Fact::OutputTokens, Fact::ClientOutputTokens]
-    }),
+    q(
+        "prompt_tokens_apart_percent",
+        |f, _| apart(f.prompt, f.client_prompt),
+        once,
+        |_| vec![Fact::PromptTokens, Fact::ClientPromptTokens],
+    ),
+    q(
+        "output_tokens_apart_percent",
+        |f, _| apart(f.output, f.client_output),
+        once,
+        |_| vec![Fact::OutputTokens, Fact::ClientOutputTokens],
+    ),
     q("stream_events", |f, _| f.counted_events.map(f64::from), once, |_| vec![Fact::CountedChunks]),
     q("answer_tokens", answer_tokens, once, |r| both(vec![Fact::Reasoning], output_fact(r))),
     q(

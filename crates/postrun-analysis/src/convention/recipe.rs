@@ -93,6 +93,8 @@ pub enum Method {
     SummedShares,
     /// The value at index ⌊n·p/100⌋, counted from 0.
     FloorIndex,
+    /// The value whose index is nearest to (n − 1)·p/100; of two equally near, the even one.
+    NearestIndex,
 }
 
 /// How the spread is taken.

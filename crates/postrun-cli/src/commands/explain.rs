@@ -57,7 +57,7 @@ fn conventions(metric: &str) -> String {
     };
     let lines: Vec<String> = defined.iter().zip(&values).map(line).collect();
     let example = if worked { format!("One request, under each: {}\n\n", EXAMPLE.text()) } else { String::new() };
-    format!("\n# Conventions\n\n{example}{}", lines.join("\n"))
+    format!("\n\n# Conventions\n\n{example}{}", lines.join("\n"))
 }
 
 /// Milliseconds without needless zeros.

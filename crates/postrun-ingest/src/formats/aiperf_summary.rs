@@ -245,9 +245,7 @@ fn of_requests(key: &str) -> Option<Named> {
         "output_token_throughput_per_user" => {
             named("decode_tokens_per_s_per_request", "tok/s", "client_tokenizer_outputs")
         }
-        "e2e_output_token_throughput" => {
-            named("output_tokens_per_s_per_request", "tok/s", "client_tokenizer_outputs")
-        }
+        "e2e_output_token_throughput" => named("output_tokens_per_s_per_request", "tok/s", "client_tokenizer_outputs"),
         "prefill_throughput_per_user" | "prefill_throughput" => {
             named("prompt_tokens_per_s_per_request", "tok/s", "client_tokenizer_prompts")
         }

@@ -164,7 +164,7 @@ fn latency(key: &str) -> (Named, f64) {
         "request_latency" => (named("e2e_ms", "ms", "to_stream_end"), 1e3),
         "normalized_time_per_output_token" => {
             (named("e2e_per_output_token_ms", "ms", "client_lengths_to_stream_end"), 1e3)
-        },
+        }
         "time_per_output_token" => (named("tpot_ms", "ms", "per_token_after_first"), 1e3),
         "time_to_first_token" => (named("ttft_ms", "ms", "same"), 1e3),
         "inter_token_latency" => (named("itl_ms", "ms", "tokens_share_chunk_time"), 1e3),

@@ -186,7 +186,7 @@ fn figure(key: &str) -> Option<Named> {
         "output_throughput" => named("output_tokens_per_s", "tok/s", "same"),
         "total_token_throughput" => named("total_tokens_per_s", "tok/s", "same"),
         "request_goodput" | "request_goodput:" => named("goodput_requests_per_s", "req/s", "thresholds_not_stored"),
-        "max_output_tokens_per_s" => named("peak_chunks_per_s", "chunks/s", "same"),
+        "max_output_tokens_per_s" => named("peak_chunks_per_s", "chunks/s", "first_chunks_in_1s"),
         "max_concurrent_requests" => named("peak_requests_in_1s", "requests", "in_1s_or_at_once"),
         "rtfx" => named("rtfx", "", "speech_only"),
         _ => return None,

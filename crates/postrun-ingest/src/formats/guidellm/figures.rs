@@ -65,7 +65,9 @@ fn stream(metric: &str) -> Option<(Named, f64)> {
         "request_streaming_iterations_count" => (named("stream_events", "count", "nearest_rank"), 1.0),
         "output_tokens_per_iteration" => (named("tokens_per_chunk", "tokens", "weighted_by_chunks"), 1.0),
         "iter_tokens_per_iteration" => (named("tokens_per_later_chunk", "tokens", "weighted_by_tokens"), 1.0),
-        "request_dispatch_delay" | "turn_scheduling_delay" => (named("client_queue_ms", "ms", "nearest_rank_coarse_times"), 1e3),
+        "request_dispatch_delay" | "turn_scheduling_delay" => {
+            (named("client_queue_ms", "ms", "nearest_rank_coarse_times"), 1e3)
+        }
         "request_scheduled_latency" => (named("e2e_ms", "ms", "from_schedule_nearest_rank"), 1e3),
         "time_to_first_output_token_ms" => (named("first_answer_token_ms", "ms", "nearest_rank"), 1.0),
         "time_to_last_round_trip_ms" | "avg_round_trip_time_ms" => (named("", "ms", "round_trips_not_kept"), 1.0),
