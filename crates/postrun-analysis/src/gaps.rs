@@ -16,6 +16,7 @@ use crate::moments::gap;
 use crate::order_stats::{Counter, count_gaps, see_gaps};
 use crate::requests::Requests;
 use crate::server::tracks::Tracks;
+use crate::shape::GapBin;
 use crate::stall::{StallFindings, StallScan};
 use crate::summary::Summary;
 use crate::window::Window;
@@ -75,6 +76,8 @@ impl GapSummaries {
 pub(crate) struct ChunkFacts {
     pub chunk: GapSummaries,
     pub token: GapSummaries,
+    /// Gaps between chunks, in bins.
+    pub gap_bins: Vec<GapBin>,
     pub windows: Vec<Option<Summary>>,
     pub window_tokens: Vec<f64>,
     pub peak_tokens_per_s: Option<f64>,
@@ -107,7 +110,7 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
     let (mut cut, mut values) = (Pieces::default(), TokenValues::default());
     let manifest = plan.dataset.manifest();
     let smoothed = manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
-    let mut stalls = StallScan::new(plan.requests, smoothed);
+    let mut stalls = StallScan::new(plan.requests, smoothed, plan.window);
     scan.run(|chunks| {
         cut.cut(plan, chunks);
         stalls.first(chunks);
@@ -136,6 +139,7 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
     rates.finish(&mut facts);
     stalls.between();
 
+    facts.gap_bins = chunk.bins();
     by_rule.iter_mut().for_each(|by_rule| by_rule.between(plan));
     let (mut chunk, mut token) =
         (chunk.plan(plan.percentiles, rule.method()), token.plan(plan.percentiles, Method::Linear));

@@ -22,6 +22,7 @@ use crate::requests::Requests;
 use crate::scope::Scope;
 use crate::server::facts::Question;
 use crate::server::tracks::Tracks;
+use crate::shape::{self, Shapes};
 use crate::stall::{StallFindings, Stalls};
 use crate::steady::{self, SteadyState};
 use crate::summary::{PERCENTILES, Summary};
@@ -43,6 +44,8 @@ pub struct Options {
     pub window: Option<Window>,
     /// By whose definitions; the default is postrun's.
     pub convention: &'static ClientConvention,
+    /// Also what pictures are drawn from: that takes a pass over every metric more.
+    pub shapes: bool,
 }
 
 /// How many requests, and how they ended.
@@ -91,6 +94,8 @@ pub struct RunAnalysis {
     pub stalls: Option<Stalls>,
     /// What a diagnosis rests on beyond the metrics; of the whole run.
     pub evidence: Evidence,
+    /// What pictures are drawn from, where it was asked for.
+    pub shapes: Option<Shapes>,
     /// Objectives asked for.
     pub objectives: Vec<Objective>,
     /// The client's own figures; empty when only a window was analysed.
@@ -188,6 +193,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         known: Known::default(),
     };
     let redefined = if client.is_another() { Redefined::by(client, &computed) } else { Redefined::default() };
+    let of_a_part = redefined.of_a_part();
     let whole = Scope { redefined: &redefined, ..scope };
     facts.good = whole.facts(manifest, &options.objectives).good;
     let counts = counts(&facts, &requests);
@@ -208,6 +214,20 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         server: &facts.server,
         timeline: timeline.as_ref(),
     });
+    let shapes = options.shapes.then(|| {
+        shape::collect(shape::Sources {
+            dataset,
+            requests: &requests,
+            edges: &edges,
+            assigned: &assigned,
+            objectives: &options.objectives,
+            redefined: &redefined,
+            stalls: stalls.map(|found| &found.stalls),
+            gaps: chunks.as_ref().map(|c| c.gap_bins.clone()).unwrap_or_default(),
+            window,
+        })
+    });
+    let shapes = shapes.transpose()?;
     let mut run = RunAnalysis {
         manifest: manifest.clone(),
         requests: counts,
@@ -215,13 +235,14 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         window,
         convention: client,
         duration_is_clients,
-        values: run_values(&facts, if window.is_none() { &redefined } else { &plain }),
+        values: run_values(&facts, if window.is_none() { &redefined } else { &of_a_part }),
         metrics,
         buckets,
-        steady: found.map(|found| steady_state(found, &whole, manifest, chunks.as_ref())),
+        steady: found.map(|found| steady_state(found, &whole, &of_a_part, (manifest, chunks.as_ref()))),
         timeline,
         stalls: stalls.map(|found| found.stalls.clone()),
         evidence,
+        shapes,
         objectives: options.objectives.clone(),
         reported: Vec::new(),
         unavailable: Vec::new(),
@@ -316,8 +337,8 @@ fn gap_rules(client: &ClientConvention, reported: &[(ReportedFigure, String)]) -
 fn steady_state(
     (window, ramp_share, drain_share): (Window, f64, f64),
     whole: &Scope<'_>,
-    manifest: &Manifest,
-    chunks: Option<&ChunkFacts>,
+    redefined: &Redefined,
+    (manifest, chunks): (&Manifest, Option<&ChunkFacts>),
 ) -> SteadyState {
     let scope = Scope { window: Some(window), window_tokens: chunks.map(|c| c.steady_tokens), ..*whole };
     let facts = scope.facts(manifest, &[]);
@@ -326,7 +347,7 @@ fn steady_state(
         ramp_share,
         drain_share,
         requests: facts.ok,
-        values: run_values(&facts, &Redefined::default()),
+        values: run_values(&facts, redefined),
         metrics: scope.metrics(chunks, |g| g.steady.clone()),
     }
 }

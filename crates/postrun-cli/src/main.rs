@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Diagnose(args) => return exit::diagnosed(commands::diagnose::run(args)),
         Command::Parity(args) => return exit::diagnosed(commands::parity::run(args)),
         Command::Inspect(args) => commands::inspect::run(args),
+        Command::Export(args) => commands::export::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
         Command::List(args) => commands::list::run(args),
         Command::Explain(args) => commands::explain::run(args),

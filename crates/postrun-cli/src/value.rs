@@ -1,6 +1,8 @@
 //! Values of arguments: durations, objectives, bucket edges, windows.
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use postrun_analysis::{BucketEdges, CLIENTS, ClientConvention, Objective, Window, find_client};
+use postrun_export::TARGETS;
 
 /// Objectives as one argument.
 #[derive(Debug, Clone)]
@@ -9,6 +11,9 @@ pub struct SloArg(pub Vec<Objective>);
 /// `500ms`, `1.5s`, `2m`, `1h`, `50us` in nanoseconds.
 pub fn duration_ns(text: &str) -> Result<f64, String> {
     let text = text.trim();
+    if text.starts_with('-') {
+        return Err(format!("{text:?} is negative; times count from the first send, lengths from 0"));
+    }
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (amount, unit) = text.split_at(split);
     let scale = match unit {
@@ -124,6 +129,11 @@ pub fn window(text: &str) -> Result<Window, String> {
         return Err(format!("{text:?} is empty: it has to end after it starts"));
     }
     Ok(window)
+}
+
+/// The targets of an export, each with its headline for the help.
+pub fn export_target() -> PossibleValuesParser {
+    PossibleValuesParser::new(TARGETS.iter().map(|t| PossibleValue::new(t.id).help(t.doc.headline())))
 }
 
 #[cfg(test)]

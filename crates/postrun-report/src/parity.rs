@@ -1,6 +1,6 @@
 //! Every figure that clients stored, beside the recomputed one.
 
-use crate::csv::field;
+use crate::csv::csv_field;
 use crate::markdown;
 use crate::quantity::{plain, signed_percent};
 use crate::section::{Grid, Section};
@@ -178,9 +178,9 @@ pub fn parity_csv(parity: &Parity) -> String {
         for f in &run.figures {
             let number = |v: Option<f64>| v.map(|v| v.to_string()).unwrap_or_default();
             let verdict = verdict(f).replace(' ', "_");
-            let texts = [&run.label, &run.tool, &f.metric, &f.stat, &f.key, &f.unit].map(|text| field(text));
+            let texts = [&run.label, &run.tool, &f.metric, &f.stat, &f.key, &f.unit].map(|text| csv_field(text));
             let numbers = [number(f.reported), number(f.computed), verdict];
-            let why = [field(&f.definition), field(f.why.as_deref().unwrap_or_default())];
+            let why = [csv_field(&f.definition), csv_field(f.why.as_deref().unwrap_or_default())];
             out.push_str(&format!("{},{},{}\n", texts.join(","), numbers.join(","), why.join(",")));
         }
     }

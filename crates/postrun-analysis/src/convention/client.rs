@@ -2,8 +2,9 @@
 //!
 //! `--convention NAME` computes every metric that the client has by the client's definition; what it has no word for keeps
 //! postrun's. Under `itl_ms` stands what the client itself calls inter-token latency: every gap for some, for others one mean
-//! a request, which is TPOT by another name. Buckets, the steady state and a window are cut as always, and the timeline, the
-//! pauses and the evidence of a diagnosis are not redefined: the findings' thresholds were set for them.
+//! a request, which is TPOT by another name. Buckets, the steady state and a window are cut as always; rates that a client
+//! defines otherwise are those of its whole run, and are left out there. The timeline, the pauses, the evidence of a
+//! diagnosis and the pictures of these are not redefined: the findings' thresholds were set for them.
 //! A metric whose facts the recording lacks is unavailable, never replaced by a neighbour.
 
 use super::{Convention, find, recipe};

@@ -48,6 +48,12 @@ impl Redefined {
         Redefined { columns: METRICS.iter().map(column).collect(), runs: METRICS.iter().filter_map(run).collect() }
     }
 
+    /// What is known of a part of the run: clients define their rates over all of it.
+    pub(crate) fn of_a_part(&self) -> Redefined {
+        let runs = self.runs.iter().map(|(id, _, missing)| (*id, None, *missing));
+        Redefined { columns: Vec::new(), runs: runs.collect() }
+    }
+
     /// True where the metric at this position is not postrun's own.
     pub(crate) fn has(&self, position: usize) -> bool {
         self.columns.get(position).is_some_and(Option::is_some)

@@ -1,9 +1,9 @@
 //! Gaps long enough to ask what they were, and what was measured of each.
 
-use super::StallClass;
 use super::activity::{Progress, StepClock};
 use super::smoothed::Arrivals;
 use super::typical::{CATCH_UP, Usual, merged_tokens};
+use super::{Stall, StallClass, Trigger};
 use crate::requests::Requests;
 
 /// A gap is looked at when it is longer than so many steps: fewer cannot be told from a chunk of several tokens …
@@ -82,18 +82,16 @@ impl Candidate {
     }
 }
 
-/// The longest candidates, and the number of all.
+/// The longest candidates.
 #[derive(Default)]
 pub(super) struct Longest {
     kept: Vec<Candidate>,
-    pub seen: u64,
     /// What is no longer than this has no place any more.
     floor_ns: i64,
 }
 
 impl Longest {
     pub(super) fn add(&mut self, candidate: Candidate) {
-        self.seen += 1;
         if candidate.length_ns() <= self.floor_ns {
             return;
         }
@@ -141,6 +139,8 @@ pub(super) struct Pause {
     /// The missing tokens came all at once after it.
     pub late: bool,
     pub verdict: Option<Verdict>,
+    /// Whose prefill it was, where that is known.
+    pub held_up_by: Option<Trigger>,
 }
 
 impl Pause {
@@ -157,7 +157,16 @@ impl Pause {
         let missed = if seen.steps >= ALONE { lost.min(seen.steps) } else { lost };
         let late = many && (seen.steps < ALONE || burst >= CAUGHT_UP_OF_STEPS * seen.steps)
             || gap.burst >= 2 && burst >= CAUGHT_UP * missed;
-        Pause { gap, step_ns, steps: seen.steps, others: seen.others, pace: seen.steps / lost, late, verdict: None }
+        Pause {
+            gap,
+            step_ns,
+            steps: seen.steps,
+            others: seen.others,
+            pace: seen.steps / lost,
+            late,
+            verdict: None,
+            held_up_by: None,
+        }
     }
 
     /// Steps missed that were not delivered late.
@@ -187,6 +196,20 @@ impl Pause {
         self.verdict.is_some_and(|v| v.class == StallClass::Preemption)
     }
 
+    /// As it is given to others; nothing before it is judged.
+    pub(super) fn to_stall(self, timed: bool) -> Option<Stall> {
+        let verdict = self.verdict?;
+        Some(Stall {
+            request: self.gap.request,
+            at_ns: timed.then_some(self.gap.from_ns),
+            length_ns: self.gap.length_ns(),
+            class: verdict.class,
+            confidence: verdict.confidence,
+            why: verdict.why,
+            held_up_by: self.held_up_by,
+        })
+    }
+
     pub(super) fn say(&mut self, class: StallClass, confidence: f64, why: &'static str) {
         self.verdict = Some(Verdict { class, confidence: confidence.clamp(0.0, 1.0), why });
     }
@@ -197,14 +220,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_are_kept_and_all_are_counted() {
+    fn the_longest_are_kept() {
         let mut longest = Longest::default();
         for i in 0..(3 * MOST as i64) {
             let from_ns = i * 1000;
             let gap = Candidate { request: 0, from_ns, to_ns: from_ns + 1 + i % 500, burst: 0, held: 0.0, merged: 0.0 };
             longest.add(gap);
         }
-        assert_eq!(longest.seen, 3 * MOST as u64);
         let kept = longest.finish();
         assert_eq!(kept.len(), MOST);
         // 1,200 of each length: the longest 166 lengths, and a part of the next.

@@ -12,7 +12,7 @@ pub fn run(args: ParityArgs) -> Result<bool, CliError> {
     let opened = runs::open(&args.inputs, args.input_format.as_deref(), false, None)?;
     let options = Options::default();
     let mut analyses = opened.datasets.iter().map(|d| analyse(d, &options)).collect::<Result<Vec<_>, _>>()?;
-    report::tell_apart(&mut analyses);
+    report::tell_apart(analyses.iter_mut().map(|run| &mut run.manifest.label));
     let parity = Parity::of(analyses.into_iter().map(|a| (a.manifest.label, a.manifest.tool.name, a.reported)));
     let text = match args.format {
         ParityFormat::Table => {
