@@ -89,22 +89,25 @@ fn no_figure_of_a_fixture_differs_without_a_reason() {
 fn inputs(dir: &Path, out: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
     entries.sort();
-    let named = |path: &PathBuf, names: &[&str]| path.file_name().is_some_and(|n| names.iter().any(|name| n == *name));
     for path in entries {
-        if path.is_dir() {
-            // Records and their summary are one run.
-            if named(&path, &["artifacts", "reports", "leaderboard", "tgi-2.0.1"])
-                || path.parent().is_some_and(|p| p.ends_with("inference-perf") && dir.ends_with("inference-perf"))
-            {
-                out.push(path.clone());
-            }
+        if path.is_dir() && holds_a_run(&path) {
+            out.push(path);
+        } else if path.is_dir() {
             inputs(&path, out);
-        } else if named(&path, &["result.json", "result.jsonl", "benchmarks.json", "benchmark_data.db"])
+        } else if ["result.json", "result.jsonl", "benchmarks.json"].iter().any(|name| path.ends_with(name))
             || is_public_result(&path)
         {
             out.push(path);
         }
     }
+}
+
+/// Records and their summary, which are read together.
+fn holds_a_run(dir: &Path) -> bool {
+    let names = ["artifacts", "reports", "leaderboard", "tgi-2.0.1", "sweep", "sample_1"];
+    names.iter().any(|name| dir.ends_with(name))
+        || dir.parent().is_some_and(|parent| parent.ends_with("public/inference-perf"))
+        || dir.join("benchmark_data.db").is_file()
 }
 
 fn is_public_result(path: &Path) -> bool {

@@ -34,6 +34,8 @@ pub struct Convention {
     pub not_computable: bool,
     /// Metric that some versions of the tool store under the same name.
     pub otherwise: Option<&'static str>,
+    /// How other versions of the tool compute it, where the files name none.
+    pub older: Option<Recipe>,
     /// Largest absolute difference that is the client's rounding.
     pub rounding: f64,
 }
@@ -78,6 +80,7 @@ const fn computable(id: &'static str, text: &'static str, explains: fn(&Differen
         lacks: None,
         not_computable: false,
         otherwise: None,
+        older: None,
         rounding: 0.0,
     }
 }
@@ -91,6 +94,11 @@ const fn elsewhere(id: &'static str, text: &'static str) -> Convention {
     Convention { not_computable: true, ..computable(id, text, |_| true) }
 }
 
+/// Older versions took another element as percentile.
+const fn any_chunk(id: &'static str, text: &'static str, rounding: f64) -> Convention {
+    exact(id, text, ANY_CHUNK).or_by(Recipe { method: Method::FloorIndex, ..ANY_CHUNK }).rounded_to(rounding)
+}
+
 impl Convention {
     const fn by(self, recipe: Recipe) -> Convention {
         Convention { recipe, ..self }
@@ -102,6 +110,10 @@ impl Convention {
 
     const fn or(self, metric: &'static str) -> Convention {
         Convention { otherwise: Some(metric), ..self }
+    }
+
+    const fn or_by(self, recipe: Recipe) -> Convention {
+        Convention { older: Some(recipe), ..self }
     }
 
     const fn rounded_to(self, rounding: f64) -> Convention {
@@ -213,38 +225,47 @@ pub static CONVENTIONS: &[Convention] = &[
             ..POSTRUN
         },
     ),
-    exact("failed_requests", "the client counts the failed requests only", Recipe { lengths: Lengths::Client, which: Which::NotOk, ..POSTRUN }),
+    exact(
+        "from_schedule",
+        "the client counts from when a request was meant to be sent",
+        Recipe { start: Start::Schedule, ..POSTRUN },
+    ),
+    exact(
+        "failed_requests",
+        "the client counts the failed requests only",
+        Recipe { lengths: Lengths::Client, which: Which::NotOk, ..POSTRUN },
+    ),
     exact("all_requests", "the client counts every request, however it ended", Recipe { which: Which::All, ..POSTRUN }),
-    exact("nearest_rank", "the client's percentiles are values that occur, not interpolated", NEAREST_RANK),
+    exact("nearest_rank", "the client's percentiles are values that occur, not interpolated", SUMMED_SHARES),
     exact(
         "nearest_rank_coarse_times",
         "the client subtracts floats of Unix seconds, which keep 238 ns, and its percentiles are values that occur",
-        Recipe { clock: Clock::FloatSeconds, ..NEAREST_RANK },
+        Recipe { clock: Clock::FloatSeconds, ..SUMMED_SHARES },
     ),
     exact(
         "to_stream_end_nearest_rank",
         "the client's clock runs to the end of the response, and its percentiles are values that occur",
-        Recipe { end: End::Response, ..NEAREST_RANK },
+        Recipe { end: End::Response, ..SUMMED_SHARES },
     ),
     exact(
         "from_schedule_nearest_rank",
         "the client counts from when a request was meant to be sent to the end of its response, and its percentiles are values that occur",
-        Recipe { start: Start::Schedule, end: End::Response, clock: Clock::FloatSeconds, ..NEAREST_RANK },
+        Recipe { start: Start::Schedule, end: End::Response, clock: Clock::FloatSeconds, ..SUMMED_SHARES },
     ),
     exact(
         "weighted_by_tokens",
         "the client counts the mean of a request once for every token it covers, and its percentiles are values that occur",
-        Recipe { weight: Weight::Tokens, divisor: Divisor::AllButOne, itl: Itl::RequestMean, ..NEAREST_RANK },
+        Recipe { weight: Weight::Tokens, divisor: Divisor::AllButOne, itl: Itl::RequestMean, ..SUMMED_SHARES },
     ),
     exact(
         "weighted_by_chunks",
         "the client counts the first chunk as one token, and the mean of the others once for each",
-        Recipe { weight: Weight::Tokens, ..NEAREST_RANK },
+        Recipe { weight: Weight::Tokens, ..SUMMED_SHARES },
     ),
     exact(
         "with_ttft_weighted_by_tokens",
         "the client divides the whole time from the send by all output tokens, counts the result once for every token, and its percentiles are values that occur",
-        Recipe { from: From::Start, divisor: Divisor::All, weight: Weight::Tokens, ..NEAREST_RANK },
+        Recipe { from: From::Start, divisor: Divisor::All, weight: Weight::Tokens, ..SUMMED_SHARES },
     ),
     exact(
         "whole_answers",
@@ -283,21 +304,16 @@ pub static CONVENTIONS: &[Convention] = &[
         Recipe { itl: Itl::RequestMean, divisor: Divisor::AllButOne, lengths: Lengths::Client, ..POSTRUN },
     ),
     exact("floor_index", "the client's percentile is the value at index ⌊n·p/100⌋", FLOOR_INDEX),
+    any_chunk("any_chunk", "the client counts any first chunk, runs to the end of the response and divides by output tokens − 1; its percentiles are values that occur", 0.0),
+    any_chunk("any_chunk_to_2_decimals", "the client counts any first chunk, runs to the end of the response and divides by output tokens − 1; its percentiles are values that occur; it stores two decimals", 0.005),
+    any_chunk("any_chunk_to_4_decimals", "the client counts any first chunk, runs to the end of the response and divides by output tokens − 1; its percentiles are values that occur; it stores four decimals", 0.000_05),
+    any_chunk("any_chunk_to_0.1_ms", "the client counts any first chunk, runs to the end of the response and divides by output tokens − 1; its percentiles are values that occur; it stores four decimals of a second", 0.05),
     exact(
-        "first_chunk_floor_index",
-        "the client counts any first chunk, takes the latency of an answer in one piece for its TTFT, and its percentile is the value at index ⌊n·p/100⌋",
-        Recipe { first: First::Chunk, whole: Whole::Counted, ..FLOOR_INDEX },
-    ),
-    exact(
-        "later_tokens_floor_index",
-        "the client divides (latency − TTFT) by output tokens − 1, 0 for an answer in one piece, and its percentile is the value at index ⌊n·p/100⌋",
-        Recipe { method: Method::FloorIndex, end: End::LastToken, ..LATENCY_PER_LATER_TOKEN },
-    ),
-    exact(
-        "all_chunk_gaps_floor_index",
-        "the client pools the gaps between all chunks, and its percentile is the value at index ⌊n·p/100⌋",
-        Recipe { itl: Itl::AllChunkGaps, ..FLOOR_INDEX },
-    ),
+        "last_response_to_4_decimals",
+        "the client's duration runs from the first send to the last response of any request, and it stores four decimals",
+        Recipe { span: Span::LastResponse, ..POSTRUN },
+    )
+    .rounded_to(0.000_05),
     exact(
         "from_schedule_floor_index",
         "the client counts from when a request was meant to be sent, divides by output tokens − 1, and its percentile is the value at index ⌊n·p/100⌋",
@@ -312,6 +328,11 @@ pub static CONVENTIONS: &[Convention] = &[
         "to_stream_end_sample_spread",
         "the client's clock runs to the end of the response, and its standard deviation is that of a sample",
         Recipe { end: End::Response, ..SAMPLE_SPREAD },
+    ),
+    exact(
+        "tokens_counted_while_streaming",
+        "the client divides the tokens that it counted while streaming by the latency, and its standard deviation is that of a sample",
+        Recipe { lengths: Lengths::Counted, ..SAMPLE_SPREAD },
     ),
     exact(
         "gaps_with_ttft",
@@ -330,12 +351,13 @@ pub static CONVENTIONS: &[Convention] = &[
     ),
     elsewhere("stages_not_marked", "the records do not say which stage of the load a request belongs to"),
     elsewhere("schedule_not_stored", "the file does not say when a request was meant to be sent"),
+    elsewhere("estimated_by_client", "the client's own estimate, by a formula over figures that it does not store"),
+    elsewhere("devices_not_kept", "divided by the number of devices, which the dataset does not keep"),
     elsewhere("thresholds_not_stored", "the file does not store the objectives it was counted with"),
     elsewhere("not_from_requests", "counted by the server or by side probes, not from these requests"),
     elsewhere("speech_only", "real-time factor of speech recognition, 0 for everything else"),
     elsewhere("only_as_total", "the file stores it as a total only, nothing per request"),
     elsewhere("text_not_kept", "counted by tokenising the generated text, which postrun does not keep"),
-    elsewhere("requested_length_not_stored", "the records do not say how many tokens were asked for"),
     elsewhere("media_not_kept", "images, videos and audio of the requests, which the dataset does not keep"),
     elsewhere("http_phases_not_kept", "the phases of each HTTP exchange, which the dataset does not keep"),
     elsewhere("round_trips_not_kept", "round trips inside one request, which the dataset does not keep"),
@@ -347,7 +369,16 @@ pub static CONVENTIONS: &[Convention] = &[
 
 const LATENCY_PER_LATER_TOKEN: Recipe =
     Recipe { first: First::Chunk, end: End::Recorded, divisor: Divisor::AllButOne, whole: Whole::Counted, ..POSTRUN };
-const NEAREST_RANK: Recipe = Recipe { method: Method::SummedShares, ..POSTRUN };
+const ANY_CHUNK: Recipe = Recipe {
+    first: First::Chunk,
+    end: End::Recorded,
+    divisor: Divisor::AllButOneElseZero,
+    itl: Itl::AllChunkGaps,
+    whole: Whole::Counted,
+    method: Method::NearestRank,
+    ..POSTRUN
+};
+const SUMMED_SHARES: Recipe = Recipe { method: Method::SummedShares, ..POSTRUN };
 const FLOOR_INDEX: Recipe = Recipe { method: Method::FloorIndex, ..POSTRUN };
 const FAILED_FOR_EVER: Recipe = Recipe { method: Method::NearestIndex, which: Which::FailedForEver, ..POSTRUN };
 const SAMPLE_SPREAD: Recipe = Recipe { spread: Spread::Sample, ..POSTRUN };

@@ -10,7 +10,7 @@
 
 use crate::convention::computed::Computed;
 use crate::convention::facts::Fact;
-use crate::convention::recipe::{POSTRUN, Recipe};
+use crate::convention::recipe::{POSTRUN, Recipe, Start, Which};
 use crate::convention::{Convention, Difference, find};
 use crate::error::AnalysisError;
 use crate::frames::{polars_error, table};
@@ -52,6 +52,13 @@ impl ReportedFigure {
     pub fn difference(&self) -> Option<f64> {
         let (ours, theirs) = self.computed.zip(self.reported)?;
         Some((ours - theirs) / theirs).filter(|share| share.is_finite())
+    }
+
+    /// True unless it is of other requests than the answered ones, or counts from another start: of several figures of one
+    /// metric this is the one to show.
+    pub fn is_plain(&self) -> bool {
+        let recipe = find(&self.definition).map_or(POSTRUN, |by| by.recipe);
+        recipe.which == Which::Ok && recipe.start == Start::Send
     }
 
     /// True for a difference that no known definition accounts for.
@@ -130,6 +137,11 @@ impl Ours<'_> {
         let other = by.and_then(|by| get(by.otherwise?, &POSTRUN)).filter(|other| same(*other));
         if let (Some(other), Some(by)) = (other, by) {
             (figure.computed, figure.agrees, figure.why) = (Some(other), Some(true), Some(by.text.to_string()));
+            return figure;
+        }
+        let older = by.and_then(|by| get(&figure.metric, by.older.as_ref()?)).filter(|_| possible);
+        if let Some(ours) = older.filter(|ours| same(*ours)) {
+            (figure.computed, figure.agrees) = (Some(ours), Some(true));
             return figure;
         }
         // The nearest there is: by it is judged whether what is missing can be all of the difference.

@@ -2,8 +2,9 @@
 //!
 //! Linear interpolation between order statistics (Hyndman–Fan type 7, the default of numpy and pandas): for `n` sorted
 //! values the percentile `p` lies at position `h = (n − 1)·p/100`; between two neighbours it is interpolated.
-//! Peers that differ: EvalScope and MLPerf LoadGen take the value at index `⌊n·p/100⌋`, GuideLLM the smallest value at which
-//! the summed shares reach p, AIPerf (where failed requests count as infinite) the value nearest to `h`. For the values 1…10 P95 is 9.55 here and 10 there. `--convention` takes theirs.
+//! Peers that differ: MLPerf LoadGen, `trtllm-bench` and older EvalScope take the value at index `⌊n·p/100⌋`, EvalScope the
+//! one at rank `⌈n·p/100⌉`, GuideLLM the smallest at which the summed shares reach p, AIPerf (where failed requests count as
+//! infinite) the one nearest to `h`. For the values 1…10 P95 is 9.55 here and 10 there. `--convention` takes theirs.
 //!
 //! Every percentile comes with a distribution-free 95 % interval: two order statistics between which the true
 //! percentile of the population lies with that probability, whatever the distribution (binomial argument). It assumes
@@ -56,7 +57,7 @@ impl Position {
             Method::Linear => (n - 1) as f64 * (p / 100.0),
             Method::FloorIndex => (n as f64 * p / 100.0).floor(),
             Method::NearestIndex => ((n - 1) as f64 * (p / 100.0)).round_ties_even(),
-            Method::SummedShares => (n as f64 * p / 100.0).ceil() - 1.0,
+            Method::SummedShares | Method::NearestRank => (n as f64 * p / 100.0).ceil() - 1.0,
         };
         let h = h.clamp(0.0, (n - 1) as f64);
         let below = (h.floor() as u64).min(n - 1);

@@ -22,7 +22,10 @@ pub(crate) fn latency(a: &RunAnalysis) -> Option<Section> {
     let mut grid = Grid::new(&["", "mean", "std"]);
     grid.header.extend(percentiles.iter().map(|p| percentile_name(*p)));
     for metric in METRICS.iter() {
-        let of = |stat: &String| figures.iter().find(|f| f.metric == metric.id && f.stat == *stat)?.reported;
+        let of = |stat: &String| {
+            let same = figures.iter().filter(|f| f.metric == metric.id && f.stat == *stat);
+            same.min_by_key(|f| !f.is_plain())?.reported
+        };
         let values: Vec<Option<f64>> = stats.iter().map(of).collect();
         if values.iter().any(Option::is_some) {
             let cells = values.into_iter().map(|v| cell(v.map(number)));

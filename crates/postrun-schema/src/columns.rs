@@ -59,6 +59,7 @@ pub(crate) fn requests_batch(first: u32, rows: &[RequestRow]) -> Result<RecordBa
         small(&|r| r.client_output_tokens),
         small(&|r| r.counted_chunks),
         small(&|r| r.counted_events),
+        time(&|r| r.client_itl_ns),
         time(&|r| r.scheduled_send_ns),
         time(&|r| r.sent_ns),
         time(&|r| r.first_token_ns),

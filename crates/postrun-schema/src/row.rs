@@ -77,6 +77,7 @@ pub struct RequestRow {
     pub client_output_tokens: Option<u32>,
     pub counted_chunks: Option<u32>,
     pub counted_events: Option<u32>,
+    pub client_itl_ns: Option<i64>,
     pub scheduled_send_ns: Option<i64>,
     pub sent_ns: Option<i64>,
     pub first_token_ns: Option<i64>,

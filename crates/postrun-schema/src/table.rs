@@ -113,6 +113,13 @@ const REQUESTS: &[Column] = &[
         "token-bearing chunks, where the client counted them without their times",
     ),
     col("counted_events", U32, true, Unit::Count, "chunks of any kind, where the client counted them"),
+    col(
+        "client_itl_ns",
+        I64,
+        true,
+        Ns,
+        "the client's own mean inter-token latency of the request, where it stored no gaps",
+    ),
     col("scheduled_send_ns", I64, true, Ns, "client clock: when the load generator meant to send"),
     col("sent_ns", I64, true, Ns, "client clock: when it sent"),
     col("first_token_ns", I64, true, Ns, "client clock: first token-bearing chunk"),

@@ -252,17 +252,25 @@ static INFERENCE_PERF: ClientConvention = ClientConvention {
 
 static EVALSCOPE: ClientConvention = ClientConvention {
     id: "evalscope",
-    title: "EvalScope perf 1.9",
+    title: "EvalScope perf 1.14",
     metrics: &[
+        d("ttft_ms", "TTFT", "any_chunk", "first chunk of any kind − start; the latency where nothing is streamed"),
+        d("tpot_ms", "TPOT", "any_chunk", "(latency − TTFT) / (output tokens − 1), 0 for one token"),
+        d("itl_ms", "ITL", "any_chunk", "every gap between chunks of any kind, pooled"),
+        d("e2e_ms", "Latency", "any_chunk", "end − start; percentiles are values that occur, at rank ⌈n·p/100⌉"),
         d(
-            "ttft_ms",
-            "TTFT",
-            "first_chunk_floor_index",
-            "first chunk of any kind − start; the latency where nothing is streamed",
+            "requests_per_s",
+            "Req Throughput",
+            "last_response",
+            "ok requests / first start to last end, failed ones included",
         ),
-        d("tpot_ms", "TPOT", "later_tokens_floor_index", "(latency − TTFT) / (output tokens − 1)"),
-        d("itl_ms", "ITL", "all_chunk_gaps_floor_index", "every gap between chunks of any kind, pooled"),
-        d("e2e_ms", "Latency", "floor_index", "last chunk − start; percentile: value at index ⌊n·p/100⌋"),
+        d("output_tokens_per_s", "Output Throughput", "last_response", "output tokens of ok requests / the same"),
+        d(
+            "total_tokens_per_s",
+            "Total Throughput",
+            "last_response",
+            "prompt and output tokens of ok requests / the same",
+        ),
     ],
 };
 

@@ -100,7 +100,11 @@ impl Computed<'_> {
     fn needs_of_run(&self, metric: &str, recipe: &Recipe) -> Vec<Fact> {
         let whole = recipe.span == Span::LastResponse;
         let mut facts: Vec<Fact> = if whole { vec![Fact::SendTimes, Fact::ResponseEnd] } else { Vec::new() };
-        let lengths = |best, client| if recipe.lengths == Lengths::Client { client } else { best };
+        let lengths = |best, client| match recipe.lengths {
+            Lengths::Best => best,
+            Lengths::Client => client,
+            Lengths::Counted => Fact::CountedTokens,
+        };
         if metric.starts_with("prompt_tokens") || metric.starts_with("total_tokens") {
             facts.push(lengths(Fact::PromptTokens, Fact::ClientPromptTokens));
         }
@@ -138,6 +142,9 @@ impl Computed<'_> {
                 answered.peek().is_some() && answered.all(|f| f.reasoning == Some(0))
             }
             Fact::CountedChunks => any(|f| f.counted_chunks.is_some()),
+            Fact::CountedTokens => any(|f| f.counted_events.is_some()),
+            Fact::RequestedTokens => any(|f| f.requested.is_some()),
+            Fact::StreamMeans => self.chunks.is_some() || any(|f| f.client_itl.is_some()),
         }
     }
 

@@ -28,6 +28,10 @@ pub(crate) struct RequestFacts {
     /// Chunks that the client counted without their times: with tokens, and of any kind.
     pub counted_chunks: Option<u32>,
     pub counted_events: Option<u32>,
+    /// The client's own mean of the request.
+    pub client_itl: Option<i64>,
+    /// The limit asked for.
+    pub requested: Option<u32>,
     /// From the first chunk to the second.
     pub second_gap: Option<i64>,
     /// The same points on the client's wall clock: intended send, send, end of the response.
@@ -50,6 +54,9 @@ pub(crate) enum Fact {
     ChunkTimes,
     ChunkTokens,
     CountedChunks,
+    CountedTokens,
+    StreamMeans,
+    RequestedTokens,
     Reasoning,
     AnswerStart,
 }
@@ -73,6 +80,9 @@ impl Fact {
             Fact::Reasoning => "the tokens of the reasoning",
             Fact::AnswerStart => "when the first token after the reasoning came",
             Fact::CountedChunks => "the number of chunks of each stream",
+            Fact::CountedTokens => "the tokens that the client counted while it streamed",
+            Fact::RequestedTokens => "how many tokens were asked for",
+            Fact::StreamMeans => "the mean of each request's gaps",
         }
     }
 }
@@ -91,6 +101,8 @@ pub(crate) struct Columns {
     first_chunk_tokens: Vec<Option<u32>>,
     counted_chunks: Vec<Option<u32>>,
     counted_events: Vec<Option<u32>>,
+    client_itl: Vec<Option<i64>>,
+    requested: Vec<Option<u32>>,
     origin_unix_ns: Option<i64>,
     /// Some response is known to have ended at another time than its last token: then all ends are known.
     ends_known: bool,
@@ -104,7 +116,8 @@ impl Columns {
     pub(crate) fn load(dataset: &Dataset) -> Result<Columns, AnalysisError> {
         let Some(frame) = table(dataset, Table::Requests)? else { return Ok(Columns::default()) };
         let read = || -> PolarsResult<Columns> {
-            let times = ["first_byte_ns", "stream_end_ns", "end_ns", "last_token_ns", "scheduled_send_ns"];
+            let times =
+                ["first_byte_ns", "stream_end_ns", "end_ns", "last_token_ns", "scheduled_send_ns", "client_itl_ns"];
             let counts = [
                 "client_prompt_tokens",
                 "client_output_tokens",
@@ -112,6 +125,7 @@ impl Columns {
                 "first_chunk_tokens",
                 "counted_chunks",
                 "counted_events",
+                "requested_output_tokens",
             ];
             let wanted: Vec<Expr> = times.iter().chain(&counts).map(|name| col(*name)).collect();
             let df = frame.select(wanted).collect()?;
@@ -135,6 +149,8 @@ impl Columns {
                 first_chunk_tokens: count("first_chunk_tokens")?,
                 counted_chunks: count("counted_chunks")?,
                 counted_events: count("counted_events")?,
+                client_itl: time("client_itl_ns")?,
+                requested: count("requested_output_tokens")?,
                 origin_unix_ns: dataset.manifest().clocks.client.origin_unix_ns,
                 ends_known: false,
             })
@@ -181,6 +197,8 @@ impl Columns {
             chunks: r.chunks[i],
             counted_chunks: at(&self.counted_chunks, i),
             counted_events: at(&self.counted_events, i),
+            client_itl: at(&self.client_itl, i),
+            requested: at(&self.requested, i),
             second_gap: at(second_gaps, i),
             unix: [unix(scheduled), unix(sent), unix(end)],
         }

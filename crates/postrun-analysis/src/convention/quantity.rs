@@ -20,7 +20,7 @@ fn later_tokens(f: &RequestFacts, r: &Recipe) -> Option<f64> {
     let n = f64::from(output(f, r)?);
     let tokens = match r.divisor {
         Divisor::AfterFirstChunk => n - f64::from(f.first_chunk_tokens.unwrap_or(1)),
-        Divisor::AllButOne => n - 1.0,
+        Divisor::AllButOne | Divisor::AllButOneElseZero => n - 1.0,
         Divisor::All => n,
     };
     (tokens > 0.0).then_some(tokens)
@@ -35,7 +35,11 @@ fn once(_: &RequestFacts, _: &Recipe) -> Option<f64> {
 }
 
 fn output(f: &RequestFacts, r: &Recipe) -> Option<u32> {
-    if r.lengths == Lengths::Client { f.client_output } else { f.output }
+    match r.lengths {
+        Lengths::Best => f.output,
+        Lengths::Client => f.client_output,
+        Lengths::Counted => f.counted_events,
+    }
 }
 
 fn prompt(f: &RequestFacts, r: &Recipe) -> Option<u32> {
@@ -90,14 +94,21 @@ fn decode(f: &RequestFacts, r: &Recipe) -> Option<f64> {
 }
 
 fn tpot(f: &RequestFacts, r: &Recipe) -> Option<f64> {
+    if r.divisor == Divisor::AllButOneElseZero && output(f, r).is_some_and(|n| n <= 1) {
+        return first_at(f, r).map(|_| 0.0);
+    }
     Some(decode(f, r)? / later_tokens(f, r)?)
 }
 
 fn itl(f: &RequestFacts, r: &Recipe) -> Option<f64> {
     match r.itl {
-        Itl::RequestMeanWithTtft => f.chunks.filter(|n| *n > 0).and_then(|n| Some(f.last_token? as f64 / f64::from(n))),
+        Itl::RequestMeanWithTtft => f.client_itl.map(|ns| ns as f64).or_else(|| mean_with_ttft(f)),
         _ => tpot(f, r),
     }
+}
+
+fn mean_with_ttft(f: &RequestFacts) -> Option<f64> {
+    f.chunks.filter(|n| *n > 0).and_then(|n| Some(f.last_token? as f64 / f64::from(n)))
 }
 
 fn e2e_per_token(f: &RequestFacts, r: &Recipe) -> Option<f64> {
@@ -135,6 +146,12 @@ fn apart(server: Option<u32>, client: Option<u32>) -> Option<f64> {
     (client > 0.0).then(|| (server - client).abs() / client * 100.0)
 }
 
+/// How far the output is from what was asked for, in percent; below 0 where it stopped early.
+fn apart_from_requested(f: &RequestFacts) -> Option<f64> {
+    let (output, requested) = (f64::from(f.client_output?), f64::from(f.requested?));
+    (requested > 0.0).then(|| (output - requested) / requested * 100.0)
+}
+
 /// Tokens a second.
 fn rate(tokens: Option<f64>, ns: Option<f64>) -> Option<f64> {
     Some(tokens? / (ns.filter(|ns| *ns > 0.0)? / 1e9))
@@ -155,7 +172,11 @@ fn end_facts(r: &Recipe) -> Vec<Fact> {
 }
 
 fn output_fact(r: &Recipe) -> Vec<Fact> {
-    vec![if r.lengths == Lengths::Client { Fact::ClientOutputTokens } else { Fact::OutputTokens }]
+    vec![match r.lengths {
+        Lengths::Best => Fact::OutputTokens,
+        Lengths::Client => Fact::ClientOutputTokens,
+        Lengths::Counted => Fact::CountedTokens,
+    }]
 }
 
 fn prompt_fact(r: &Recipe) -> Vec<Fact> {
@@ -168,7 +189,8 @@ fn both(a: Vec<Fact>, b: Vec<Fact>) -> Vec<Fact> {
 
 fn itl_facts(r: &Recipe) -> Vec<Fact> {
     match r.itl {
-        Itl::ChunkGaps | Itl::AllChunkGaps | Itl::RequestMeanWithTtft => vec![Fact::ChunkTimes],
+        Itl::ChunkGaps | Itl::AllChunkGaps => vec![Fact::ChunkTimes],
+        Itl::RequestMeanWithTtft => vec![Fact::StreamMeans],
         Itl::TokenGaps => vec![Fact::ChunkTimes, Fact::ChunkTokens],
         Itl::RequestMean => both(both(end_facts(r), output_fact(r)), vec![Fact::FirstToken]),
     }
@@ -203,6 +225,12 @@ pub(crate) static QUANTITIES: &[Quantity] = &[
         |r| both(both(end_facts(r), output_fact(r)), first_fact(r)),
     ),
     q(
+        "total_tokens_per_s_per_request",
+        |f, r| rate(both_tokens(f, r), e2e(f, r)),
+        once,
+        |r| both(end_facts(r), both(prompt_fact(r), output_fact(r))),
+    ),
+    q(
         "output_tokens_per_s_per_request",
         |f, r| rate(all_tokens(f, r), e2e(f, r)),
         once,
@@ -225,6 +253,12 @@ pub(crate) static QUANTITIES: &[Quantity] = &[
         |f, _| apart(f.output, f.client_output),
         once,
         |_| vec![Fact::OutputTokens, Fact::ClientOutputTokens],
+    ),
+    q(
+        "requested_tokens_apart_percent",
+        |f, _| apart_from_requested(f),
+        once,
+        |_| vec![Fact::RequestedTokens, Fact::ClientOutputTokens],
     ),
     q("stream_events", |f, _| f.counted_events.map(f64::from), once, |_| vec![Fact::CountedChunks]),
     q("answer_tokens", answer_tokens, once, |r| both(vec![Fact::Reasoning], output_fact(r))),

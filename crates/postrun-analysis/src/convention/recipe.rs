@@ -38,6 +38,8 @@ pub enum Divisor {
     AfterFirstChunk,
     /// All but one.
     AllButOne,
+    /// All but one; an answer of one token takes no time per token.
+    AllButOneElseZero,
     /// All.
     All,
 }
@@ -62,7 +64,7 @@ pub enum Itl {
     TokenGaps,
     /// One mean a request: (end − first token) / tokens.
     RequestMean,
-    /// One mean a request: all gaps, TTFT as the first of them, by the number of chunks.
+    /// One mean a request, as the client stored it, else: all gaps, TTFT as the first of them, by the number of chunks.
     RequestMeanWithTtft,
 }
 
@@ -91,6 +93,8 @@ pub enum Method {
     Linear,
     /// The smallest value at which the summed shares reach the percentile.
     SummedShares,
+    /// The value at rank ⌈n·p/100⌉, counted from 1.
+    NearestRank,
     /// The value at index ⌊n·p/100⌋, counted from 0.
     FloorIndex,
     /// The value whose index is nearest to (n − 1)·p/100; of two equally near, the even one.
@@ -113,6 +117,8 @@ pub enum Lengths {
     Best,
     /// The client's own tokenizer's.
     Client,
+    /// What the client counted while it streamed.
+    Counted,
 }
 
 /// Which measured requests take part.

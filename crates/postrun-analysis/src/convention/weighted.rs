@@ -32,7 +32,7 @@ pub(crate) fn summarise(values: &mut [Weighted], percentiles: &[f64], recipe: &R
         };
         match recipe.method {
             Method::SummedShares => Percentile { value: by_shares(values, total, *p), ..plain },
-            Method::Linear | Method::FloorIndex | Method::NearestIndex => plain,
+            _ => plain,
         }
     };
     Some(Summary {
@@ -91,6 +91,8 @@ mod tests {
         assert!((of(&values, by(Method::Linear), "p95") - 9.55).abs() < 1e-12);
         assert_eq!(of(&values, by(Method::FloorIndex), "p95"), 10.0);
         assert_eq!(of(&values, by(Method::FloorIndex), "p50"), 6.0);
+        assert_eq!(of(&values, by(Method::NearestRank), "p50"), 5.0);
+        assert_eq!(of(&values, by(Method::NearestRank), "p90"), 9.0);
         assert_eq!(of(&values, by(Method::NearestIndex), "p50"), 5.0);
         assert_eq!(of(&values, by(Method::NearestIndex), "p95"), 10.0);
         assert_eq!(of(&values, by(Method::SummedShares), "p50"), 5.0);

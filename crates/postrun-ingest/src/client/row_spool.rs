@@ -102,6 +102,7 @@ fn each_field(row: &mut RequestRow, way: &mut impl Way) -> Result<()> {
         &mut row.e2e_ns,
         &mut row.stream_end_ns,
         &mut row.first_byte_ns,
+        &mut row.client_itl_ns,
         &mut row.queue_ns,
         &mut row.prefill_ns,
         &mut row.decode_ns,

@@ -32,9 +32,9 @@ use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::records::{self, ONE_OBJECT, RecordError};
 use crate::json::{JsonReader, Tree};
-use crate::sink::{Fingerprint, FinishedRun, RunSink};
+use crate::sink::{FinishedRun, RunSink};
 use crate::text::stamp::CivilStamp;
-use postrun_schema::{Doc, Issues, Load, Manifest, ReportedRow, TokenSource};
+use postrun_schema::{Doc, Load, Manifest, ReportedRow, TokenSource};
 use std::io::Read;
 
 pub(super) static AIPERF_SUMMARY: Ingestor = Ingestor {
@@ -118,25 +118,10 @@ impl Summary {
     }
 
     fn commit(self, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-        let mut writer = sink.writer()?;
-        self.figures.iter().for_each(|row| writer.push_reported(row.clone()));
         let manifest = self.manifest();
-        let shape = crate::bench::facts::load_shape(&manifest.load, None);
-        let finished = FinishedRun {
-            issues: Issues::default(),
-            requests: 0,
-            label: None,
-            shape,
-            fingerprint: Some(Fingerprint { values: format!("{:?}", self.figures), requests: None }),
-            part: Some(Part {
-                family: FAMILY,
-                layer: Layer::Whole,
-                window_unix_ns: self.unix_ns("start_time").zip(self.unix_ns("end_time")),
-                reported: self.figures,
-            }),
-            manifest,
-        };
-        sink.commit(writer, finished)
+        let window_unix_ns = self.unix_ns("start_time").zip(self.unix_ns("end_time"));
+        let part = Part { window_unix_ns, reported: self.figures, ..Part::of(FAMILY, Layer::Whole) };
+        sink.commit_figures(FinishedRun::of_figures(manifest, part))
     }
 
     fn manifest(&self) -> Manifest {
@@ -250,6 +235,7 @@ fn of_requests(key: &str) -> Option<Named> {
             named("prompt_tokens_per_s_per_request", "tok/s", "client_tokenizer_prompts")
         }
         "usage_prompt_tokens_diff_pct" => named("prompt_tokens_apart_percent", "%", "same"),
+        "osl_mismatch_diff_pct" => named("requested_tokens_apart_percent", "%", "same"),
         "usage_completion_tokens_diff_pct" => named("output_tokens_apart_percent", "%", "same"),
         _ => return None,
     })
@@ -270,8 +256,7 @@ fn not_kept(key: &str) -> &'static str {
         // By request: levels, and prompt tokens spread over the time to the first token.
         key if CURVES.iter().any(|curve| key.starts_with(curve)) && !of_chunks(key) => "curve_over_requests",
         key if CURVES.iter().any(|curve| key.starts_with(curve)) => "curve_over_chunks",
-        "osl_mismatch_diff_pct" | "osl_mismatch_count" => "requested_length_not_stored",
-        "usage_discrepancy_count" => "thresholds_not_stored",
+        "osl_mismatch_count" | "usage_discrepancy_count" => "thresholds_not_stored",
         _ => "not_computed_here",
     }
 }

@@ -20,7 +20,6 @@
 //! Everything about single requests; send times; the model; which versions wrote it.
 
 use super::inference_perf::FAMILY;
-use crate::bench::facts::load_shape;
 use crate::bench::reported::{Named, named};
 use crate::client::distribution::{figure, figures};
 use crate::client::layer::{Layer, Part};
@@ -30,8 +29,8 @@ use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::records::{self, ONE_OBJECT, RecordError};
 use crate::json::{JsonReader, Tree};
-use crate::sink::{Fingerprint, FinishedRun, RunSink};
-use postrun_schema::{Doc, Issues, Manifest, ReportedRow, TokenSource};
+use crate::sink::{FinishedRun, RunSink};
+use postrun_schema::{Doc, Manifest, ReportedRow, TokenSource};
 
 pub(super) static INFERENCE_PERF_SUMMARY: Ingestor = Ingestor {
     id: "inference_perf_summary",
@@ -79,28 +78,13 @@ fn commit(
     reported: Vec<ReportedRow>,
     stage: Option<u32>,
 ) -> Result<(), IngestError> {
-    let mut writer = sink.writer()?;
-    reported.iter().for_each(|row| writer.push_reported(row.clone()));
     let manifest = manifest(report, stage);
     let label = stage.map(|n| {
         let whole = format!("stage_{n}_lifecycle_metrics");
         sink.default_label.replace(&whole, &format!("stage{n}"))
     });
-    let finished = FinishedRun {
-        issues: Issues::default(),
-        requests: 0,
-        label,
-        shape: load_shape(&manifest.load, None),
-        fingerprint: Some(Fingerprint { values: format!("stage {stage:?} {reported:?}"), requests: None }),
-        part: Some(Part {
-            family: FAMILY,
-            layer: stage.map_or(Layer::Whole, Layer::Stage),
-            window_unix_ns: None,
-            reported,
-        }),
-        manifest,
-    };
-    sink.commit(writer, finished)
+    let part = Part { reported, ..Part::of(FAMILY, stage.map_or(Layer::Whole, Layer::Stage)) };
+    sink.commit_figures(FinishedRun { label, ..FinishedRun::of_figures(manifest, part) })
 }
 
 fn manifest(report: &Tree, stage: Option<u32>) -> Manifest {

@@ -6,13 +6,17 @@ mod aiperf_server_metrics;
 mod aiperf_summary;
 #[cfg(test)]
 mod damage_test;
+mod evalscope_perf;
 mod genai_perf_summary;
 mod gpu_dmon;
 mod guidellm;
 mod inference_perf;
 mod inference_perf_summary;
+mod inference_profiler;
 mod llama_cpp_log;
+mod llmperf;
 mod lmdeploy;
+mod mlperf_loadgen;
 mod nvidia_smi_csv;
 mod otlp_spans;
 mod perf_analyzer;
@@ -26,9 +30,11 @@ mod sglang_bench;
 mod sglang_request_metrics;
 mod sglang_server_log;
 mod tgi_log;
+mod trtllm_bench;
 mod trtllm_iteration_stats;
 mod vllm_bench;
 mod vllm_server_log;
+mod workload_trace;
 
 use crate::ingestor::Ingestor;
 
@@ -44,6 +50,12 @@ pub static INGESTORS: &[&Ingestor] = &[
     &perf_analyzer::PERF_ANALYZER,
     &genai_perf_summary::GENAI_PERF_SUMMARY,
     &lmdeploy::LMDEPLOY,
+    &inference_profiler::INFERENCE_PROFILER,
+    &evalscope_perf::EVALSCOPE_PERF,
+    &llmperf::LLMPERF,
+    &trtllm_bench::TRTLLM_BENCH,
+    &mlperf_loadgen::MLPERF_LOADGEN,
+    &workload_trace::WORKLOAD_TRACE,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
     &prometheus_text::PROMETHEUS_TEXT,

@@ -6,7 +6,7 @@ use crate::input::source::{Input, Source};
 use std::path::{Path, PathBuf};
 
 /// Ids of the ingestors that are sure of a file.
-fn sure(name: &str, head: &[u8]) -> Vec<&'static str> {
+pub(super) fn sure(name: &str, head: &[u8]) -> Vec<&'static str> {
     let head = Head::new(name, &head[..head.len().min(crate::HEAD_BYTES)]);
     INGESTORS.iter().filter(|i| (i.sniff)(&head) == Sniff::Strong).map(|i| i.id).collect()
 }

@@ -44,13 +44,13 @@ impl Record {
         match key {
             "input_tokens" => reader.tree(64).map(|value| self.input_tokens = value),
             "output_tokens" => reader.tree(64).map(|value| self.output_tokens = value),
-            "output_token_times" => times(reader).map(|times| self.token_times = times),
+            "output_token_times" => value::seconds(reader).map(|times| self.token_times = times),
             "response_metrics" if reader.peek()? == Some(b'{') => reader.object(|reader, key| match key {
                 "output_tokens" => reader.tree(64).map(|value| self.output_tokens = value),
                 "server_usage" => reader.tree(64).map(|value| self.usage = value),
                 "output_token_times" => {
                     self.times_are_tokens = true;
-                    self.token_times = times(reader)?;
+                    self.token_times = value::seconds(reader)?;
                     Ok(())
                 }
                 "response_chunks" => reader.array(|reader| self.chunk(reader)).map(drop),
@@ -157,13 +157,4 @@ impl Record {
         let text = whole.unwrap_or_else(|| parts.join(": "));
         value::text(&Tree::Text(text))
     }
-}
-
-fn times<R: Read>(reader: &mut JsonReader<R>) -> Result<Option<Vec<Seconds>>> {
-    let mut out = Vec::new();
-    let is_array = reader.array(|reader| {
-        out.push(reader.seconds()?);
-        Ok(())
-    })?;
-    Ok(is_array.then_some(out))
 }
