@@ -12,7 +12,8 @@
 //! # How the figures are read
 //! - Latency and TTFT count from the moment a query was scheduled, so a late client counts; TPOT is
 //!   (latency − TTFT) / (tokens − 1). Percentiles are element floor(n·p). Nanoseconds, whatever the key's name.
-//! - A sample is a request. Completed is what was generated, as the log of a valid run names nothing else.
+//! - A sample is a request. Completed is what was generated, as the log of a valid run names nothing else;
+//!   `num_errors` counts errors of the log, not of requests, and is kept as a setting.
 //! - `result_token_throughput` is not a rate of any unit (1e-8); it is kept under its own name.
 //!
 //! # What is not recorded
@@ -189,7 +190,6 @@ fn commit(
     let samples = total(get("generated_query_count")).zip(total(get("generated_samples_per_query")));
     manifest.load.num_prompts = samples.and_then(|(queries, each)| queries.checked_mul(each));
     manifest.counted.completed = manifest.load.num_prompts;
-    manifest.counted.failed = total(get("num_errors"));
     manifest.not_recorded = facts(&["requests", "send times", "chunk times per request", "model", "token counts"]);
     let mut issues = Issues::default();
     if get("result_time_to_output_token_min").number().is_some_and(|ns| ns < 0.0) {
