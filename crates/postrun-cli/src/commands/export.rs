@@ -4,7 +4,7 @@ use super::report::tell_apart;
 use super::runs;
 use crate::args::ExportArgs;
 use crate::error::CliError;
-use crate::output::{say, stream_file};
+use crate::output::{file_name, say, stream_file};
 use postrun_export::{ExportError, Target, find_target};
 use postrun_schema::Dataset;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -51,7 +51,7 @@ fn to_folder(target: &Target, datasets: &[Dataset], dir: &Path) -> Result<(), Cl
     let mut nothing = None;
     let mut written = 0;
     for (dataset, label) in datasets.iter().zip(labels) {
-        match to_file(target, dataset, &dir.join(format!("{label}.{}", target.ending))) {
+        match to_file(target, dataset, &dir.join(format!("{}.{}", file_name(&label), target.ending))) {
             // One run of many that cannot be drawn does not keep the others from it.
             Err(error @ CliError::Export(ExportError::NothingToDraw { .. })) => {
                 say(&format!("left out: {error}"));

@@ -1,12 +1,12 @@
 //! `postrun ingest INPUT... [-o DIR]`.
 
-use super::runs::say_left_alone;
+use super::runs::{format_named, say_left_alone};
 use crate::args::IngestArgs;
 use crate::cleanup;
 use crate::error::CliError;
 use crate::output::{print, say};
 use crate::progress::Progress;
-use postrun_ingest::{Input, Options, find_ingestor, ingest};
+use postrun_ingest::{Input, Options, ingest};
 use postrun_report::issue_text;
 use postrun_schema::{Severity, Table, partial_folder};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
     cleanup::on_signal(&partial_folder(&target));
     let progress = Progress::start(&inputs);
     let options = Options {
-        format: args.format.as_deref().map(find_ingestor).transpose()?,
+        format: args.format.as_deref().map(format_named).transpose()?,
         label: args.label,
         replace: args.force,
         strict: args.strict,

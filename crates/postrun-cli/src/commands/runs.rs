@@ -2,9 +2,10 @@
 
 use crate::cleanup;
 use crate::error::CliError;
+use crate::nearest::did_you_mean;
 use crate::output::say;
 use crate::progress::Progress;
-use postrun_ingest::{Input, LeftAlone, Options, Outcome, find_ingestor, ingest};
+use postrun_ingest::{INGESTORS, IngestError, Ingestor, Input, LeftAlone, Options, Outcome, find_ingestor, ingest};
 use postrun_schema::{Dataset, MANIFEST_FILE, find_datasets};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -58,6 +59,17 @@ pub fn open(
     Ok(Runs { datasets, outcome, _scratch: scratch })
 }
 
+/// The format that the user named.
+pub fn format_named(id: &str) -> Result<&'static Ingestor, CliError> {
+    find_ingestor(id).map_err(|error| match error {
+        IngestError::UnknownFormat { name, known } => {
+            let hint = did_you_mean(&name, INGESTORS.iter().map(|i| i.id.to_string()));
+            CliError::Argument(format!("unknown format {name:?}{hint} (known: {known})"))
+        }
+        other => other.into(),
+    })
+}
+
 fn scratch_dir() -> Result<TempDir, CliError> {
     let made = tempfile::Builder::new().prefix("postrun-").tempdir();
     let made = made.inspect(|dir| cleanup::on_signal(dir.path()));
@@ -73,7 +85,7 @@ fn ingest_all(
 ) -> Result<Outcome, CliError> {
     let progress = Progress::start(raw);
     let options = Options {
-        format: format.map(find_ingestor).transpose()?,
+        format: format.map(format_named).transpose()?,
         strict,
         scratch: true,
         clock_offset_ns,
