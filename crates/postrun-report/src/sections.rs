@@ -72,7 +72,8 @@ pub(crate) fn headline(a: &RunAnalysis) -> Section {
         s.lines.push(format!("only the window from {from} to {to} after the first send"));
     }
     let r = a.requests;
-    let mut requests = format!("{} requests: {} ok, {} failed", r.total, r.ok, r.failed);
+    let noun = if r.total == 1 { "request" } else { "requests" };
+    let mut requests = format!("{} {noun}: {} ok, {} failed", r.total, r.ok, r.failed);
     if r.failed > 0 {
         requests.push_str(&format!(" ({})", percent(a.value("failure_rate").unwrap_or(0.0))));
     }
