@@ -91,6 +91,9 @@ fn the_head_of_the_report_names_the_convention() {
         };
         assert!(head(&["--convention", "sglang"]).contains("metrics as sglang defines them"), "{format}");
         assert!(!head(&[]).contains("defines them"), "{format}");
+        let table = |convention: &str| run(["report", input, "--format", format, "--convention", convention]).stdout;
+        assert!(table("guidellm").contains("ITL (request mean)"), "{format}");
+        assert!(!table("tensorrt-llm").contains("ITL (request mean)"), "{format}");
     }
     let ran = run(["diagnose", input, "--convention", "guidellm"]);
     assert!(ran.stdout.contains("metrics as guidellm defines them"), "{}", ran.stdout);

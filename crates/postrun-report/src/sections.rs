@@ -165,6 +165,7 @@ fn latency_rows<'a>(metrics: &'a [MetricSummary], a: &RunAnalysis) -> Vec<(&'sta
     let same = find("itl_ms").zip(find("itl_per_token_ms")).is_some_and(|(a, b)| look_alike(a, b));
     let smoothed = a.manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
     let label = |id: &'static str| match id {
+        "itl_ms" if !a.convention.itl_is_gaps() => "ITL (request mean)",
         "itl_ms" if same && smoothed => "ITL (client's means)",
         "itl_ms" if same => "ITL",
         id => metric_label(id),

@@ -8,6 +8,7 @@
 //! A metric whose facts the recording lacks is unavailable, never replaced by a neighbour.
 
 use super::{Convention, find, recipe};
+use crate::gap_rule::GapRule;
 use serde::Serialize;
 
 /// A client and its definitions.
@@ -43,6 +44,11 @@ impl ClientConvention {
     /// How it defines a metric; `None`: it has none of the kind.
     pub fn defined(&self, metric: &str) -> Option<&'static Defined> {
         self.metrics.iter().find(|d| d.metric == metric)
+    }
+
+    /// False where what it calls inter-token latency is one mean a request.
+    pub fn itl_is_gaps(&self) -> bool {
+        self.definition("itl_ms").is_none_or(|definition| GapRule::of(&definition.recipe).is_some())
     }
 
     /// The definition of a metric where it is not postrun's own.
