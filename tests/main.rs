@@ -1,6 +1,7 @@
 //! Tests of the whole path, through the binary: fixtures in, reports out, compared with truth.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod alignment;
 mod browser;
 mod cases;
 mod charts;
@@ -12,6 +13,7 @@ mod doubt;
 mod export;
 mod first_run;
 mod golden;
+mod made_up;
 mod page;
 mod parity;
 mod properties;
