@@ -235,7 +235,6 @@ pub static CONVENTIONS: &[Convention] = &[
         "the client counts the failed requests only",
         Recipe { lengths: Lengths::Client, which: Which::NotOk, ..POSTRUN },
     ),
-    exact("all_requests", "the client counts every request, however it ended", Recipe { which: Which::All, ..POSTRUN }),
     exact("nearest_rank", "the client's percentiles are values that occur, not interpolated", SUMMED_SHARES),
     exact(
         "nearest_rank_coarse_times",
