@@ -6,6 +6,7 @@ mod browser;
 mod cases;
 mod charts;
 mod cli;
+mod conventions;
 mod damage;
 mod dataset;
 mod doubt;

@@ -2,8 +2,9 @@
 //!
 //! Linear interpolation between order statistics (Hyndman–Fan type 7, the default of numpy and pandas): for `n` sorted
 //! values the percentile `p` lies at position `h = (n − 1)·p/100`; between two neighbours it is interpolated.
-//! Peers that differ: GuideLLM and EvalScope take the value at rank `⌈n·p/100⌉`, MLPerf LoadGen, `trtllm-bench` and older
-//! EvalScope the one at index `⌊n·p/100⌋`. For the values 1…10 P95 is 9.55 here and 10 there.
+//! Peers that differ: MLPerf LoadGen, `trtllm-bench` and older EvalScope take the value at index `⌊n·p/100⌋`, EvalScope the
+//! one at rank `⌈n·p/100⌉`, GuideLLM the smallest at which the summed shares reach p, AIPerf (where failed requests count as
+//! infinite) the one nearest to `h`. For the values 1…10 P95 is 9.55 here and 10 there. `--convention` takes theirs.
 //!
 //! Every percentile comes with a distribution-free 95 % interval: two order statistics between which the true
 //! percentile of the population lies with that probability, whatever the distribution (binomial argument). It assumes
@@ -11,6 +12,7 @@
 //! uncertainty is larger. A percentile beyond which fewer than 5 values are expected is marked (`*`, `few_samples`): it
 //! rests on single requests.
 
+use crate::convention::recipe::Method;
 use serde::Serialize;
 
 /// Probability with which the interval covers the true percentile.
@@ -36,31 +38,6 @@ pub struct Percentile {
     pub high: Option<f64>,
     /// True when fewer than [`FEW_ABOVE`] values are expected above (or, below 50, beneath) it.
     pub few_samples: bool,
-    /// The two values between which it lies.
-    #[serde(skip)]
-    pub(crate) between: [f64; 2],
-}
-
-/// How peers that do not interpolate choose one of the sorted values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rank {
-    /// Rank `⌈n·p/100⌉`, counted from 1.
-    Nearest,
-    /// Index `⌊n·p/100⌋`, counted from 0.
-    Down,
-}
-
-impl Percentile {
-    /// The value of a peer that does not interpolate, out of `n`. Both rules choose one of the two neighbours.
-    pub(crate) fn at(&self, rank: Rank, n: u64) -> f64 {
-        let share = self.p / 100.0;
-        let index = match rank {
-            Rank::Nearest => (n as f64 * self.p / 100.0).ceil() - 1.0,
-            Rank::Down => (n as f64 * share).floor(),
-        };
-        let below = (n.saturating_sub(1) as f64 * share).floor();
-        self.between[usize::from(index > below)]
-    }
 }
 
 /// Which order statistics (from 0) a percentile of `n` values needs.
@@ -75,8 +52,14 @@ pub(crate) struct Position {
 
 impl Position {
     /// `n` must not be 0.
-    pub(crate) fn new(n: u64, p: f64) -> Position {
-        let h = (n - 1) as f64 * (p / 100.0);
+    pub(crate) fn new(n: u64, p: f64, method: Method) -> Position {
+        let h = match method {
+            Method::Linear => (n - 1) as f64 * (p / 100.0),
+            Method::FloorIndex => (n as f64 * p / 100.0).floor(),
+            Method::NearestIndex => ((n - 1) as f64 * (p / 100.0)).round_ties_even(),
+            Method::SummedShares | Method::NearestRank => (n as f64 * p / 100.0).ceil() - 1.0,
+        };
+        let h = h.clamp(0.0, (n - 1) as f64);
         let below = (h.floor() as u64).min(n - 1);
         let above = (below + 1).min(n - 1);
         let (low, high) = interval(n, p / 100.0);
@@ -96,7 +79,7 @@ impl Position {
         let value = if self.fraction == 0.0 { a } else { a + (b - a) * self.fraction };
         let beyond = n as f64 * (1.0 - p / 100.0).min(if p < 50.0 { p / 100.0 } else { 1.0 });
         let few_samples = beyond < FEW_ABOVE && p > 0.0 && p < 100.0;
-        Percentile { p, value, low: self.low.map(&at), high: self.high.map(&at), few_samples, between: [a, b] }
+        Percentile { p, value, low: self.low.map(&at), high: self.high.map(&at), few_samples }
     }
 }
 
@@ -141,7 +124,7 @@ mod tests {
 
     fn percentile(sorted: &[f64], p: f64) -> Percentile {
         let n = sorted.len() as u64;
-        Position::new(n, p).resolve(n, p, |rank| sorted[rank as usize])
+        Position::new(n, p, Method::Linear).resolve(n, p, |rank| sorted[rank as usize])
     }
 
     #[test]
@@ -151,22 +134,6 @@ mod tests {
         assert!((percentile(&values, 95.0).value - 9.55).abs() < 1e-12);
         assert!((percentile(&values, 99.0).value - 9.91).abs() < 1e-12);
         assert_eq!(percentile(&[7.0], 99.0).value, 7.0);
-    }
-
-    #[test]
-    fn peers_take_one_of_the_values() {
-        for n in 1..=40u32 {
-            let values: Vec<f64> = (1..=n).map(f64::from).collect();
-            for p in [0.0, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 100.0] {
-                let found = percentile(&values, p);
-                // Sorted positions counted by hand: the smallest value that p % of all do not exceed.
-                let nearest = (1..=n).find(|k| f64::from(*k) * 100.0 >= f64::from(n) * p).unwrap_or(n);
-                assert_eq!(found.at(Rank::Nearest, n.into()), f64::from(nearest), "P{p} of {n}");
-                // The first value that more than p % of all, itself included, do not exceed.
-                let down = (1..=n).find(|k| f64::from(*k) * 100.0 > f64::from(n) * p).unwrap_or(n);
-                assert_eq!(found.at(Rank::Down, n.into()), f64::from(down), "P{p} of {n}");
-            }
-        }
     }
 
     #[test]

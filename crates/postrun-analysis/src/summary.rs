@@ -1,6 +1,7 @@
 //! Count, mean, spread and percentiles of one distribution.
 
-use crate::percentile::{Percentile, Position, Rank};
+use crate::convention::recipe::Method;
+use crate::percentile::{Percentile, Position};
 use serde::Serialize;
 
 /// Percentiles every summary has.
@@ -45,12 +46,6 @@ impl Summary {
         }
     }
 
-    /// The percentile of a name like `p99`, as a peer takes it that does not interpolate.
-    pub(crate) fn ranked(&self, name: &str, rank: Rank) -> Option<f64> {
-        let p: f64 = name.strip_prefix('p')?.parse().ok()?;
-        self.percentile(p).map(|x| x.at(rank, self.count))
-    }
-
     /// Summary of values in memory; `None` if there are none. Sorts them.
     pub(crate) fn of(values: &mut [f64], percentiles: &[f64]) -> Option<Summary> {
         values.sort_unstable_by(f64::total_cmp);
@@ -60,7 +55,8 @@ impl Summary {
         let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / n;
         let count = values.len() as u64;
         let at = |rank: u64| values.get(rank as usize).copied().unwrap_or(last);
-        let percentiles = percentiles.iter().map(|p| Position::new(count, *p).resolve(count, *p, at)).collect();
+        let percentiles =
+            percentiles.iter().map(|p| Position::new(count, *p, Method::Linear).resolve(count, *p, at)).collect();
         Some(Summary { count, mean, std: variance.sqrt(), min: first, max: last, percentiles })
     }
 
@@ -70,7 +66,6 @@ impl Summary {
             value: p.value * factor,
             low: p.low.map(|v| v * factor),
             high: p.high.map(|v| v * factor),
-            between: p.between.map(|v| v * factor),
             ..*p
         };
         Summary {

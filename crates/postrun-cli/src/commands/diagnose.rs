@@ -13,7 +13,8 @@ pub fn run(args: DiagnoseArgs) -> Result<bool, CliError> {
     let rules = report::rules(args.rules.as_deref())?;
     let opened = runs::open(&args.inputs, args.input_format.as_deref(), false, args.clock_offset)?;
     let objectives = args.slo.map(|slo| slo.0).unwrap_or_default();
-    let reports = report::reports(&opened, &Options { objectives, ..Options::default() }, &rules)?;
+    let options = Options { objectives, convention: args.convention, ..Options::default() };
+    let reports = report::reports(&opened, &options, &rules)?;
     let text = match args.format {
         DiagnosisFormat::Table => {
             to_table(&reports, Parts::Diagnosis, Look { width: width(), styled: styled() && args.output.is_none() })

@@ -157,6 +157,13 @@ pub(crate) fn text(value: &Tree) -> Option<String> {
     value.text().filter(|t| !t.is_empty()).map(|t| shorten(t.to_string(), ERROR_BYTES))
 }
 
+/// The count that a client divided, found again by multiplying; `None` where that is no whole number.
+pub(crate) fn undivided(product: f64) -> Option<u32> {
+    let whole = product.round();
+    let is_count = (0.0..f64::from(u32::MAX)).contains(&whole) && (product - whole).abs() <= 1e-6 * whole.max(1.0);
+    is_count.then_some(whole as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -184,6 +184,11 @@ impl Record {
         let status = self.status();
         let ttft_ns = self.duration("time_to_first_token", judge).filter(|ns| *ns > 0);
         let e2e_ns = self.duration("request_latency", judge).filter(|_| status != Status::Error);
+        // An answer without reasoning has no such metric; its length is then that of the whole output.
+        let answer = self.count("output_token_count", judge);
+        let reasoning_tokens = self
+            .count("reasoning_token_count", judge)
+            .or_else(|| output_by_client.zip(answer).and_then(|(all, answer)| all.checked_sub(answer)));
         let row = RequestRow {
             request_id: value::text(meta("x_request_id")).or_else(|| self.numbered()),
             session: value::text(meta("x_correlation_id")).or_else(|| value::text(meta("conversation_id"))),
@@ -199,7 +204,10 @@ impl Record {
             },
             prompt_tokens: prompt_by_server.or(prompt_by_client),
             output_tokens: output_by_server.or(output_by_client),
-            reasoning_tokens: self.count("reasoning_token_count", judge),
+            client_prompt_tokens: prompt_by_client,
+            client_output_tokens: output_by_client,
+            requested_output_tokens: self.requested(output_by_client),
+            reasoning_tokens,
             scheduled_send_ns: judge.point_ns("credit_issued_ns", meta("credit_issued_ns")),
             sent_ns: judge.point_ns("request_start_ns", meta("request_start_ns")),
             end_ns: judge.point_ns("request_end_ns", meta("request_end_ns")),
@@ -215,6 +223,12 @@ impl Record {
     }
 
     /// Where no id was sent, the numbers of session and turn.
+    /// The limit that the client's own difference from it is a share of.
+    fn requested(&self, output: Option<u32>) -> Option<u32> {
+        let apart = self.metric("osl_mismatch_diff_pct").get("value").number()? / 100.0;
+        value::undivided(f64::from(output?) / (1.0 + apart)).filter(|n| *n > 0)
+    }
+
     fn numbered(&self) -> Option<String> {
         let session = self.metadata.get("session_num").integer()?;
         Some(format!("{session}:{}", self.metadata.get("turn_index").integer().unwrap_or(0)))
@@ -257,6 +271,8 @@ const WANTED: &[&str] = &[
     "error_isl",
     "output_sequence_length",
     "reasoning_token_count",
+    "output_token_count",
+    "osl_mismatch_diff_pct",
     "usage_prompt_tokens",
     "usage_completion_tokens",
 ];

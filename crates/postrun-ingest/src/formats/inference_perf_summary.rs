@@ -126,8 +126,13 @@ fn reported(report: &Tree) -> Vec<ReportedRow> {
     for (key, value) in successes.get("throughput").members() {
         out.extend(figure(&throughput(key), "value", key, value, 1.0));
     }
-    for key in ["prompt_len", "prompt_tokens", "output_len", "output_tokens"] {
-        figures(&named("", "tokens", "not_computed_here"), key, successes.get(key), 1.0, &mut out);
+    for (key, name) in [
+        ("prompt_len", named("prompt_tokens", "tokens", "client_tokenizer_prompts")),
+        ("prompt_tokens", named("prompt_tokens", "tokens", "client_tokenizer_prompts")),
+        ("output_len", named("output_tokens", "tokens", "client_tokenizer_outputs")),
+        ("output_tokens", named("output_tokens", "tokens", "client_tokenizer_outputs")),
+    ] {
+        figures(&name, key, successes.get(key), 1.0, &mut out);
     }
     let delay = report.get("load_summary").get("schedule_delay");
     figures(&named("", "s", "schedule_not_stored"), "schedule_delay", delay, 1.0, &mut out);
@@ -141,7 +146,9 @@ fn reported(report: &Tree) -> Vec<ReportedRow> {
 fn latency(key: &str) -> (Named, f64) {
     match key {
         "request_latency" => (named("e2e_ms", "ms", "to_stream_end"), 1e3),
-        "normalized_time_per_output_token" => (named("e2e_per_output_token_ms", "ms", "to_stream_end"), 1e3),
+        "normalized_time_per_output_token" => {
+            (named("e2e_per_output_token_ms", "ms", "client_lengths_to_stream_end"), 1e3)
+        }
         "time_per_output_token" => (named("tpot_ms", "ms", "per_token_after_first"), 1e3),
         "time_to_first_token" => (named("ttft_ms", "ms", "same"), 1e3),
         "inter_token_latency" => (named("itl_ms", "ms", "tokens_share_chunk_time"), 1e3),
@@ -155,6 +162,7 @@ fn throughput(key: &str) -> Named {
         "input_tokens_per_sec" => named("prompt_tokens_per_s", "tok/s", "client_tokenizer_prompts"),
         "output_tokens_per_sec" => named("output_tokens_per_s", "tok/s", "client_tokenizer_outputs"),
         "total_tokens_per_sec" => named("total_tokens_per_s", "tok/s", "client_tokenizer_prompts"),
+        "images_per_sec" | "videos_per_sec" | "audios_per_sec" => named("", "1/s", "media_not_kept"),
         _ => named("", "", "not_computed_here"),
     }
 }

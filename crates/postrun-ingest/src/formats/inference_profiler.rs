@@ -208,6 +208,21 @@ const LATENCIES: &[(&str, Named)] = &[
     ("latency.e2e_s", named("e2e_ms", "ms", "recorded_latency")),
 ];
 
+/// Without a unit to turn.
+const OTHERS: &[(&str, Named)] = &[(
+    "tokens.per_request_decode_tokens_per_s",
+    named("decode_tokens_per_s_per_request", "tok/s", "latency_per_later_token"),
+)];
+
+/// Means and extremes that stand by themselves: path, statistic, and what turns them into postrun's unit.
+const STATISTICS: &[(&str, &str, Named, f64)] = &[
+    ("tokens.prompt_mean", "mean", named("prompt_tokens", "tokens", "same"), 1.0),
+    ("tokens.output_mean", "mean", named("output_tokens", "tokens", "same"), 1.0),
+    ("tokens.output_min", "min", named("output_tokens", "tokens", "same"), 1.0),
+    ("tokens.output_max", "max", named("output_tokens", "tokens", "same"), 1.0),
+    ("estimates.decode_time_mean_estimate_s", "mean", named("client_decode_ms", "ms", "recorded_latency"), 1e3),
+];
+
 const SINGLE: &[(&str, Named)] = &[
     ("duration_s", named("duration_s", "s", "client_stopwatch")),
     ("requests.succeeded", named("requests_ok", "requests", "same")),
@@ -226,17 +241,16 @@ fn reported(stage: &Tree) -> Vec<ReportedRow> {
     for (path, name) in LATENCIES {
         figures(name, path, at(path), 1e3, &mut out);
     }
+    for (path, name) in OTHERS {
+        figures(name, path, at(path), 1.0, &mut out);
+    }
     out.extend(SINGLE.iter().filter_map(|(path, name)| figure(name, "value", path, at(path), 1.0)));
-    let others =
-        [("tokens", named("", "tokens", "not_computed_here")), ("estimates", named("", "", "guessed_by_client"))];
-    for (group, name) in &others {
-        for (key, value) in stage.get(group).members() {
-            let path = format!("{group}.{key}");
-            match value {
-                Tree::Map(_) => figures(name, &path, value, 1.0, &mut out),
-                _ if SINGLE.iter().any(|(known, _)| *known == path) => {}
-                _ => out.extend(figure(name, "value", &path, value, 1.0)),
-            }
+    out.extend(STATISTICS.iter().filter_map(|(path, stat, name, scale)| figure(name, stat, path, at(path), *scale)));
+    let is_known = |path: &str| STATISTICS.iter().any(|(known, ..)| *known == path);
+    for (key, value) in stage.get("estimates").members() {
+        let path = format!("estimates.{key}");
+        if !is_known(&path) {
+            out.extend(figure(&named("", "", "estimated_by_client"), "value", &path, value, 1.0));
         }
     }
     out

@@ -14,7 +14,9 @@
 //! - A record with an `error_code` failed, with zeros for times. Codes that a fork gives to finished requests (-100, too
 //!   few tokens) count as failed too, as the tool's own means leave them out.
 //! - `inter_token_latency_s` is the time to the last chunk over output tokens, TTFT included: no gap between tokens, so
-//!   there is no ITL and no chunk. TPOT is postrun's, from e2e, TTFT and tokens.
+//!   there is no ITL and no chunk; it is kept as the client's own (`client_itl_ns`). TPOT is postrun's, from e2e, TTFT and tokens.
+//! - The rate of a request times its latency is the count of tokens that the client divided: what it counted while streaming
+//!   (`counted_events`), which in the leaderboard's records is not the output length.
 //! - Token counts are made with the Llama tokenizer whatever the model is.
 //! - Standard deviations divide by n − 1; percentiles are linear. The duration is completed requests over their rate.
 //!
@@ -124,6 +126,8 @@ fn request(
     // 0 stands for a time that was not taken.
     let mut time = |key: &str| judge.duration(key, object.get(key), 1).filter(|ns| *ns > 0);
     let (ttft_ns, e2e_ns) = (time("ttft_s"), time("end_to_end_latency_s"));
+    let client_itl_ns = time("inter_token_latency_s");
+    let rate = object.get("request_output_throughput_token_per_s").number();
     let error = error(object);
     let row = RequestRow {
         status: if error.is_some() { Status::Error } else { Status::Ok },
@@ -132,6 +136,8 @@ fn request(
         e2e_ns,
         prompt_tokens: judge.count("number_input_tokens", object.get("number_input_tokens")),
         output_tokens: judge.count("number_output_tokens", object.get("number_output_tokens")),
+        counted_events: rate.zip(e2e_ns).and_then(|(rate, ns)| value::undivided(rate * ns as f64 / 1e9)),
+        client_itl_ns,
         ..RequestRow::default()
     };
     if let (Status::Ok, Some(ttft)) = (row.status, row.ttft_ns) {
@@ -226,19 +232,18 @@ fn reported(key: &str, value: &Tree) -> Option<ReportedRow> {
     let (quantity, stat) = body.rsplit_once('_')?;
     let stat = stat_name(stat)?;
     let quantity = quantity.strip_suffix("_quantiles").unwrap_or(quantity);
-    let same = if stat == "std" { "sample_deviation" } else { "same" };
     let (name, scale) = match quantity {
-        "ttft_s" => (named("ttft_ms", "ms", same), 1e3),
-        "end_to_end_latency_s" => (named("e2e_ms", "ms", same), 1e3),
-        "inter_token_latency_s" => (named("e2e_per_output_token_ms", "ms", "latency_per_token"), 1e3),
-        "number_input_tokens" | "number_output_tokens" => (named("", "tokens", "not_computed_here"), 1.0),
-        "request_output_throughput_token_per_s" => (named("", "tok/s", "not_computed_here"), 1.0),
+        "ttft_s" => (named("ttft_ms", "ms", "sample_spread"), 1e3),
+        "end_to_end_latency_s" => (named("e2e_ms", "ms", "sample_spread"), 1e3),
+        "inter_token_latency_s" => (named("itl_ms", "ms", "gaps_with_ttft"), 1e3),
+        "number_input_tokens" => (named("prompt_tokens", "tokens", "sample_spread"), 1.0),
+        "number_output_tokens" => (named("output_tokens", "tokens", "sample_spread"), 1.0),
+        "request_output_throughput_token_per_s" => {
+            (named("output_tokens_per_s_per_request", "tok/s", "tokens_counted_while_streaming"), 1.0)
+        }
         _ => return None,
     };
-    let row = figure(&name, &stat, key, value, scale)?;
-    // A figure of the tool's own is told from its statistics.
-    let metric = if name.metric.is_empty() { quantity.to_string() } else { row.metric.clone() };
-    Some(ReportedRow { metric, ..row })
+    figure(&name, &stat, key, value, scale)
 }
 
 #[cfg(test)]

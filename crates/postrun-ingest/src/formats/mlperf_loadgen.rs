@@ -222,7 +222,7 @@ fn reported(key: &str, value: &Tree) -> Option<ReportedRow> {
         | "result_qps_with_loadgen_overhead"
         | "result_overlatency_query_count"
         | "result_token_throughput"
-        | "result_token_throughput_with_loadgen_overhead" => return once("", "", "not_computed_here"),
+        | "result_token_throughput_with_loadgen_overhead" => return once("", "", "same"),
         _ => {}
     }
     let body = key.strip_prefix("result_")?;
@@ -236,7 +236,7 @@ fn reported(key: &str, value: &Tree) -> Option<ReportedRow> {
         ("e2e_ms", body.strip_suffix("_latency_ns")?)
     };
     let (stat, convention) = match stat.strip_suffix("_percentile") {
-        Some(p) => (format!("p{}", p.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p))?), "rank_down"),
+        Some(p) => (format!("p{}", p.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p))?), "floor_index"),
         None if matches!(stat, "min" | "max" | "mean") => (stat.to_string(), "same"),
         None => return None,
     };

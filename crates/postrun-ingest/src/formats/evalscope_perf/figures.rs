@@ -51,22 +51,24 @@ pub(super) fn summary(object: &Object, sink: &mut RunSink<'_>) -> Result<(), Ing
 }
 
 fn summary_figure(key: &str, value: &Tree) -> Option<ReportedRow> {
+    let rate = |metric, unit| ("value", named(metric, unit, "last_response_to_4_decimals"), 1.0);
+    let mean = |metric, unit, convention| ("mean", named(metric, unit, convention), 1.0);
     let (stat, name, scale) = match key {
-        "Test Duration (s)" => ("value", named("duration_s", "s", "last_response_to_4_decimals"), 1.0),
+        "Test Duration (s)" => rate("duration_s", "s"),
         "Success Requests" => ("value", named("requests_ok", "requests", "same"), 1.0),
         "Failed Requests" => ("value", named("requests_failed", "requests", "same"), 1.0),
-        "Req Throughput (req/s)" => ("value", named("requests_per_s", "req/s", "rate_to_4_decimals"), 1.0),
-        "Output Throughput (tok/s)" => ("value", named("output_tokens_per_s", "tok/s", "rate_to_4_decimals"), 1.0),
-        "Total Throughput (tok/s)" => ("value", named("total_tokens_per_s", "tok/s", "rate_to_4_decimals"), 1.0),
-        "Avg Latency (s)" => ("mean", named("e2e_ms", "ms", "recorded_latency_to_0.1_ms"), 1e3),
-        "Avg TTFT (ms)" => ("mean", named("ttft_ms", "ms", "printed_to_2_decimals"), 1.0),
-        "Avg TPOT (ms)" => ("mean", named("tpot_ms", "ms", "latency_per_later_token"), 1.0),
-        "Avg ITL (ms)" => ("mean", named("itl_ms", "ms", "printed_to_2_decimals"), 1.0),
-        "Avg Decoded Tok/Iter" | "Spec. Accept Rate" | "KV Cache Hit Rate (%)" => {
-            ("value", named("", "", "guessed_by_client"), 1.0)
+        "Req Throughput (req/s)" => rate("requests_per_s", "req/s"),
+        "Output Throughput (tok/s)" => rate("output_tokens_per_s", "tok/s"),
+        "Total Throughput (tok/s)" => rate("total_tokens_per_s", "tok/s"),
+        "Avg Latency (s)" => ("mean", named("e2e_ms", "ms", "any_chunk_to_0.1_ms"), 1e3),
+        "Avg TTFT (ms)" => mean("ttft_ms", "ms", "any_chunk_to_2_decimals"),
+        "Avg TPOT (ms)" => mean("tpot_ms", "ms", "any_chunk_to_2_decimals"),
+        "Avg ITL (ms)" => mean("itl_ms", "ms", "any_chunk_to_2_decimals"),
+        "Avg Input Tokens" => mean("prompt_tokens", "tokens", "any_chunk_to_4_decimals"),
+        "Avg Output Tokens" => mean("output_tokens", "tokens", "any_chunk_to_4_decimals"),
+        "Avg Decoded Tok/Iter" | "Spec. Accept Rate" | "KV Cache Hit Rate (%)" | "Input Throughput (tok/s)" => {
+            ("value", named("", "", "estimated_by_client"), 1.0)
         }
-        "Avg Input Tokens" | "Avg Output Tokens" => ("value", named("", "tokens", "not_computed_here"), 1.0),
-        "Input Throughput (tok/s)" => ("value", named("", "tok/s", "not_computed_here"), 1.0),
         _ => return None,
     };
     figure(&name, stat, key, value, scale)
@@ -76,35 +78,32 @@ fn summary_figure(key: &str, value: &Tree) -> Option<ReportedRow> {
 pub(super) fn percentiles(object: &Object) -> Vec<ReportedRow> {
     let Some(stat) = object.get("Percentiles").text().and_then(stat_name) else { return Vec::new() };
     let of = |(key, value): &(String, Tree)| {
-        let (name, scale) = percentile_figure(key, &stat)?;
-        let row = figure(&name, &stat, &format!("{key} {stat}"), value, scale)?;
-        // A figure of the tool's own is told from its statistics.
-        let metric = if name.metric.is_empty() { key.clone() } else { row.metric.clone() };
-        Some(ReportedRow { metric, ..row })
+        let (name, scale) = percentile_figure(key)?;
+        figure(&name, &stat, &format!("{key} {stat}"), value, scale)
     };
     object.members().iter().filter_map(of).collect()
 }
 
-fn percentile_figure(key: &str, stat: &str) -> Option<(Named, f64)> {
+fn percentile_figure(key: &str) -> Option<(Named, f64)> {
+    let of = |metric, unit| Some((named(metric, unit, "any_chunk_to_4_decimals"), 1.0));
+    match key {
+        "Input tokens" => return of("prompt_tokens", "tokens"),
+        "Output tokens" => return of("output_tokens", "tokens"),
+        _ => {}
+    }
     let (name, unit) = key.strip_suffix(')')?.split_once(" (")?;
-    let scale = if unit == "s" { 1e3 } else { 1.0 };
-    // Smallest and largest are no matter of ranks.
-    let is_ranked = stat.starts_with('p');
-    let one_of = |ranked, otherwise| if is_ranked { ranked } else { otherwise };
-    let rounded = match unit {
-        "s" => "values_to_0.1_ms",
-        _ => one_of("values_to_4_decimals", "printed_to_4_decimals"),
-    };
-    let latency = one_of("recorded_latency_values", "recorded_latency_to_0.1_ms");
-    Some(match name {
-        "TTFT" => (named("ttft_ms", "ms", rounded), scale),
-        "ITL" => (named("itl_ms", "ms", rounded), scale),
-        "TPOT" => {
-            let convention = one_of("latency_per_later_token_values", "latency_per_later_token");
-            (named("tpot_ms", "ms", convention), scale)
-        }
-        "Latency" => (named("e2e_ms", "ms", latency), scale),
-        "Output" | "Total" | "Decode" => (named("", "tok/s", "not_computed_here"), 1.0),
+    let metric = match name {
+        "TTFT" => "ttft_ms",
+        "ITL" => "itl_ms",
+        "TPOT" => "tpot_ms",
+        "Latency" => "e2e_ms",
+        "Output" => return of("output_tokens_per_s_per_request", "tok/s"),
+        "Total" => return of("total_tokens_per_s_per_request", "tok/s"),
+        "Decode" => return of("decode_tokens_per_s_per_request", "tok/s"),
         _ => return None,
-    })
+    };
+    match unit {
+        "s" => Some((named(metric, "ms", "any_chunk_to_0.1_ms"), 1e3)),
+        _ => of(metric, "ms"),
+    }
 }

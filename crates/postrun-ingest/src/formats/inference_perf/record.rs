@@ -89,17 +89,24 @@ impl Record {
         let cached = self.usage.get("prompt_tokens_details").get("cached_tokens");
         let mut count = |key: &str, server: &Tree, client: &Tree| {
             let client = judge.count(key, client).filter(|n| *n > 0 || !failed);
-            judge.count(key, server).or(client)
+            (judge.count(key, server).or(client), client)
         };
+        let (prompt_tokens, client_prompt_tokens) =
+            count("input_tokens", self.usage.get("prompt_tokens"), &self.input_tokens);
+        let (output_tokens, client_output_tokens) =
+            count("output_tokens", self.usage.get("completion_tokens"), &self.output_tokens);
+        let (cached_tokens, _) = count("cached_tokens", cached, &Tree::Null);
         let row = RequestRow {
             model: after_key(&self.body, "model").and_then(quoted).map(String::from),
             status: if failed { Status::Error } else { Status::Ok },
             error: self.error_text(),
             finish_reason: self.finish_reason.clone(),
             streamed: (!failed && total.is_some()).then_some(last.is_some()),
-            prompt_tokens: count("input_tokens", self.usage.get("prompt_tokens"), &self.input_tokens),
-            cached_tokens: count("cached_tokens", cached, &Tree::Null),
-            output_tokens: count("output_tokens", self.usage.get("completion_tokens"), &self.output_tokens),
+            prompt_tokens,
+            cached_tokens,
+            output_tokens,
+            client_prompt_tokens,
+            client_output_tokens,
             requested_output_tokens: after_key(&self.body, "max_tokens").and_then(leading_number),
             first_chunk_tokens: chunks.tokens.first().copied(),
             sent_ns: sent,

@@ -145,18 +145,28 @@ const SINGLE: &[(&str, &str, Named, f64)] = &[
     ("performance.request_throughput_req_s", "value", named("requests_per_s", "req/s", "same"), 1.0),
     ("performance.system_output_throughput_tok_s", "value", named("output_tokens_per_s", "tok/s", "same"), 1.0),
     ("performance.system_total_throughput_tok_s", "value", named("total_tokens_per_s", "tok/s", "same"), 1.0),
-    ("performance.output_throughput_per_user_tok_s", "value", named("", "tok/s", "not_computed_here"), 1.0),
-    ("performance.output_throughput_per_gpu_tok_s", "value", named("", "tok/s", "not_computed_here"), 1.0),
+    (
+        "performance.output_throughput_per_user_tok_s",
+        "mean",
+        named("output_tokens_per_s_per_request", "tok/s", "same"),
+        1.0,
+    ),
+    ("performance.output_throughput_per_gpu_tok_s", "value", named("", "tok/s", "devices_not_kept"), 1.0),
     ("streaming_metrics.avg_ttft_ms", "mean", named("ttft_ms", "ms", "same"), 1.0),
     ("streaming_metrics.avg_tpot_ms", "mean", named("tpot_ms", "ms", "same"), 1.0),
-    ("streaming_metrics.token_output_speed_tok_s", "value", named("", "tok/s", "not_computed_here"), 1.0),
+    (
+        "streaming_metrics.token_output_speed_tok_s",
+        "mean",
+        named("decode_tokens_per_s_per_request", "tok/s", "same"),
+        1.0,
+    ),
 ];
 
 const DISTRIBUTIONS: &[(&str, Named)] = &[
-    ("performance.request_latency_percentiles_ms", named("e2e_ms", "ms", "same")),
-    ("streaming_metrics.ttft_percentiles", named("ttft_ms", "ms", "same")),
-    ("streaming_metrics.tpot_percentiles", named("tpot_ms", "ms", "same")),
-    ("streaming_metrics.gen_tps_percentiles", named("", "tok/s", "not_computed_here")),
+    ("performance.request_latency_percentiles_ms", named("e2e_ms", "ms", "floor_index")),
+    ("streaming_metrics.ttft_percentiles", named("ttft_ms", "ms", "floor_index")),
+    ("streaming_metrics.tpot_percentiles", named("tpot_ms", "ms", "floor_index")),
+    ("streaming_metrics.gen_tps_percentiles", named("decode_tokens_per_s_per_request", "tok/s", "floor_index")),
 ];
 
 fn reported(object: &Object) -> Vec<ReportedRow> {
@@ -170,12 +180,7 @@ fn reported(object: &Object) -> Vec<ReportedRow> {
         let mut rows = Vec::new();
         figures(name, path, at(path), 1.0, &mut rows);
         // Their means stand above already.
-        rows.retain(|row| row.stat != "mean" || name.metric.is_empty());
-        for row in &mut rows {
-            if row.stat.starts_with('p') && !name.metric.is_empty() {
-                row.convention = "rank_down";
-            }
-        }
+        rows.retain(|row| row.stat != "mean");
         out.append(&mut rows);
     }
     out

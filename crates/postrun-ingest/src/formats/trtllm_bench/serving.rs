@@ -82,7 +82,10 @@ fn figures(run: &ArrayRun) -> Vec<ReportedRow> {
             _ => return None,
         })
     };
-    reported::rows(&run.scalars, latency, figure, |_, _| None)
+    let per_user = named("output_tokens_per_s_per_request", "tok/s", "recorded_latency");
+    reported::rows(&run.scalars, latency, figure, |key, value| {
+        (key == "user_throughput").then(|| reported::row(key, "mean", value, &per_user)).flatten()
+    })
 }
 
 fn figure(key: &str) -> Option<Named> {
@@ -95,7 +98,6 @@ fn figure(key: &str) -> Option<Named> {
         "output_throughput" => named("output_tokens_per_s", "tok/s", "same"),
         "total_token_throughput" => named("total_tokens_per_s", "tok/s", "same"),
         "request_goodput:" | "request_goodput" => named("goodput_requests_per_s", "req/s", "thresholds_not_stored"),
-        "user_throughput" => named("user_throughput", "tok/s", "not_computed_here"),
         _ => return None,
     })
 }
