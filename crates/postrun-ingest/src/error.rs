@@ -79,6 +79,26 @@ pub enum IngestError {
         /// The first thing that went wrong, with its place.
         problem: String,
     },
+    /// A mapping file is wrong, or does not fit the data.
+    #[error("{file}:{line}:{column}: {message}")]
+    Mapping {
+        /// Mapping file.
+        file: String,
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A table whose columns are not what they say.
+    #[error("{file}: {message}")]
+    Column {
+        /// File.
+        file: String,
+        /// What is wrong.
+        message: String,
+    },
     /// Strict reading was asked for and a record was lost.
     #[error("{file}: {count} record(s) could not be read ({example} at {at}), and --strict was given")]
     Strict {
@@ -115,6 +135,7 @@ impl IngestError {
             IngestError::Empty { .. } => "empty".to_string(),
             IngestError::NothingUsable { problem, .. } => problem.clone(),
             IngestError::Io { source, .. } => source.to_string(),
+            IngestError::Column { message, .. } => message.clone(),
             IngestError::Perhaps { format, .. } => format!("perhaps {format}: name it with --input-format {format}"),
             other => other.to_string(),
         }

@@ -8,6 +8,7 @@ use crate::input::candidate::{Candidate, LeftAlone};
 use crate::input::folder;
 use crate::input::label;
 use crate::input::source::{Input, Source};
+use crate::mapping::Mapping;
 use crate::server::merge;
 use crate::server::recording::{Located, ServerSink};
 use crate::sink::{self, Collected, RunSink, sanitize, settle};
@@ -21,6 +22,8 @@ use std::sync::atomic::AtomicU64;
 pub struct Options {
     /// Force this format instead of recognising it.
     pub format: Option<&'static Ingestor>,
+    /// Which columns of a table of requests hold what.
+    pub mapping: Option<Arc<Mapping>>,
     /// Name of the run; only where there is one.
     pub label: Option<String>,
     /// Replace an existing dataset at the target.
@@ -133,8 +136,8 @@ impl Reading<'_> {
         let mut source = Source::open(&candidate.input, self.options.progress.clone())?;
         let ingestor = match self.options.format {
             Some(forced) => forced,
-            None => match recognise(&source, &candidate.input)? {
-                (ingestor, fit) if candidate.named || fit == Sniff::Strong => ingestor,
+            None => match recognise(&source, &candidate.input, self.options.mapping.as_deref(), candidate.named)? {
+                (ingestor, fit) if candidate.named || fit >= Sniff::Plain => ingestor,
                 (ingestor, _) => return Err(IngestError::Perhaps { file: source.name, format: ingestor.id }),
             },
         };
@@ -148,6 +151,7 @@ impl Reading<'_> {
                     group: candidate.group.clone(),
                     default_label: candidate.label.clone(),
                     started,
+                    mapping: self.options.mapping.clone(),
                 };
                 ingest(&mut source, &mut sink)?;
             }

@@ -60,11 +60,12 @@ pub enum IssueCode {
     DoubleFact,
     DuplicateRequest,
     SampledRequests,
+    UnitInDoubt,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 41] = [
+    pub const ALL: [IssueCode; 42] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -106,6 +107,7 @@ impl IssueCode {
         IssueCode::DoubleFact,
         IssueCode::DuplicateRequest,
         IssueCode::SampledRequests,
+        IssueCode::UnitInDoubt,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -195,6 +197,9 @@ impl IssueCode {
             IssueCode::SampledRequests => {
                 "the file keeps a sample of its requests; counts and rates made from the rows are too low"
             }
+            IssueCode::UnitInDoubt => {
+                "times that no server has in most rows: probably another unit than the mapping or the column's name says; kept"
+            }
             IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
         }
     }
@@ -217,6 +222,7 @@ impl IssueCode {
             IssueCode::TruncatedRecord
             | IssueCode::BadRecord
             | IssueCode::UnreadRest
+            | IssueCode::UnitInDoubt
             | IssueCode::OutputTokensRequested => Severity::Error,
             _ => Severity::Warning,
         }

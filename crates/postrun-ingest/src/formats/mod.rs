@@ -13,6 +13,7 @@ mod inference_perf;
 mod inference_perf_summary;
 mod llama_cpp_log;
 mod lmdeploy;
+mod mapping;
 mod nvidia_smi_csv;
 mod otlp_spans;
 mod perf_analyzer;
@@ -44,6 +45,7 @@ pub static INGESTORS: &[&Ingestor] = &[
     &perf_analyzer::PERF_ANALYZER,
     &genai_perf_summary::GENAI_PERF_SUMMARY,
     &lmdeploy::LMDEPLOY,
+    &mapping::MAPPING,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,
     &prometheus_text::PROMETHEUS_TEXT,

@@ -42,6 +42,9 @@ pub struct Source {
     pub head: Vec<u8>,
     /// True when `head` is the whole text.
     pub head_is_all: bool,
+    /// `None`: standard input.
+    path: Option<PathBuf>,
+    compressed: bool,
     reader: Box<dyn Read>,
     raw: Arc<RawCount>,
 }
@@ -89,7 +92,11 @@ impl Source {
                 (path.display().to_string(), base_name(path), Box::new(file))
             }
         };
-        Source::from_reader(name, base_name, raw_reader, progress)
+        let mut source = Source::from_reader(name, base_name, raw_reader, progress)?;
+        if let Input::Path(path) = input {
+            source.path = Some(path.clone());
+        }
+        Ok(source)
     }
 
     fn from_reader(
@@ -104,6 +111,7 @@ impl Source {
         let io = IngestError::io(&name);
         let start = read_up_to(&mut hashing, HEAD_BYTES).map_err(&io)?;
         let joined = std::io::Cursor::new(start.clone()).chain(ReadAhead::start(hashing));
+        let compressed = start.starts_with(GZIP) || start.starts_with(ZSTD);
         let mut reader: Box<dyn Read> = if start.starts_with(GZIP) {
             Box::new(flate2::read::MultiGzDecoder::new(joined))
         } else if start.starts_with(ZSTD) {
@@ -116,7 +124,13 @@ impl Source {
             return Err(IngestError::Empty { file: name });
         }
         let head_is_all = head.len() < HEAD_BYTES;
-        Ok(Source { name, base_name, head, head_is_all, reader, raw })
+        Ok(Source { name, base_name, head, head_is_all, path: None, compressed, reader, raw })
+    }
+
+    /// Where the text itself lies, for a format that cannot be read as a stream; `None` for standard input and for what is
+    /// compressed.
+    pub(crate) fn plain_path(&self) -> Option<&Path> {
+        self.path.as_deref().filter(|_| !self.compressed)
     }
 
     /// The whole text from its first byte. Can be taken once.
