@@ -15,6 +15,8 @@ mod mapping;
 mod metric;
 mod server;
 mod session;
+#[cfg(test)]
+mod session_test;
 mod sink;
 mod text;
 

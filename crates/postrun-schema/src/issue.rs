@@ -61,11 +61,13 @@ pub enum IssueCode {
     DuplicateRequest,
     SampledRequests,
     UnitInDoubt,
+    DamagedFile,
+    FileNotUsed,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 42] = [
+    pub const ALL: [IssueCode; 44] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -108,6 +110,8 @@ impl IssueCode {
         IssueCode::DuplicateRequest,
         IssueCode::SampledRequests,
         IssueCode::UnitInDoubt,
+        IssueCode::DamagedFile,
+        IssueCode::FileNotUsed,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -176,7 +180,9 @@ impl IssueCode {
             IssueCode::ClockStep => {
                 "the clock of a log without a time zone fell back by an hour; later times were moved on by it"
             }
-            IssueCode::UnorderedTimes => "times that run backwards by more than a minute; kept as they stand",
+            IssueCode::UnorderedTimes => {
+                "times that run backwards (in logs: by more than a minute); kept as they stand"
+            }
             IssueCode::ForeignLines => "lines that are none of this server's known ones; passed over",
             IssueCode::LongLine => "a line of more than a mebibyte; its rest was passed over",
             IssueCode::ServerRequestNotJoined => {
@@ -200,6 +206,10 @@ impl IssueCode {
             IssueCode::UnitInDoubt => {
                 "times that no server has in most rows: probably another unit than the mapping or the column's name says; kept"
             }
+            IssueCode::DamagedFile => {
+                "the compressed file is cut or damaged; what stood before the damage was read, what came after it is missing"
+            }
+            IssueCode::FileNotUsed => "a file that was named holds nothing usable; the figures are without it",
             IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
         }
     }
@@ -223,6 +233,8 @@ impl IssueCode {
             | IssueCode::BadRecord
             | IssueCode::UnreadRest
             | IssueCode::UnitInDoubt
+            | IssueCode::DamagedFile
+            | IssueCode::FileNotUsed
             | IssueCode::OutputTokensRequested => Severity::Error,
             _ => Severity::Warning,
         }

@@ -65,7 +65,7 @@ fn check(v: &RunView<'_>) -> Verdict {
     let struck = v.run.facts.server.preemption.as_ref().and_then(|p| p.requests_hit_at_least).is_some();
     let finding = Finding::new(severity, summary, share, v.advise(Measure::BoundQueue))
         .and_if(v.evidence("queue_ms", "p95"))
-        .and_if(waiting.map(|w| Evidence::new("waiting_mean", "value", w.mean, "requests")))
+        .and_if(waiting.and_then(|w| w.mean).map(|mean| Evidence::new("waiting_mean", "value", mean, "requests")))
         // What is preempted before its first token waits as well, and an estimate cannot tell the two apart.
         .sure(if q.recorded {
             0.95
@@ -140,7 +140,7 @@ impl Queue {
         let rho = d.rho_load?;
         let share = d.queue_share;
         let (mean, p95) = (ttft? * share, v.stat("ttft_ms", "p95")? * share);
-        let follows_load = rho >= 0.5 || server.waiting.is_some_and(|w| w.mean >= 1.0);
+        let follows_load = rho >= 0.5 || server.waiting.and_then(|w| w.mean).is_some_and(|mean| mean >= 1.0);
         Some(Queue { share, mean_ms: mean, p95_ms: p95, recorded: false, follows_load, by_request: false })
     }
 

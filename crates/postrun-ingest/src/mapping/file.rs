@@ -87,7 +87,10 @@ fn string<'a>(table: &'a dyn TableLike, key: &str) -> Read<Option<(&'a str, usiz
 fn mapping(root: &dyn TableLike, text: &str) -> Read<Mapping> {
     only(root, &TOP)?;
     let Some(item) = root.get("columns") else {
-        return fault(0, "a mapping needs a table [columns]: ttft = { column = \"first_token_latency\", unit = \"ms\" }");
+        return fault(
+            0,
+            "a mapping needs a table [columns]: ttft = { column = \"first_token_latency\", unit = \"ms\" }",
+        );
     };
     let Some(table) = item.as_table_like() else {
         return fault(key_at(root, "columns"), "columns is a table: [columns]");
@@ -97,7 +100,10 @@ fn mapping(root: &dyn TableLike, text: &str) -> Read<Mapping> {
         let at = key_at(table, name);
         let Some(fact) = FACTS.iter().copied().find(|fact| fact.name() == name) else {
             let hint = suggestion(name, FACTS.iter().map(|fact| fact.name()));
-            return fault(at, format!("no fact of a request is called {name:?}{hint}; `postrun explain mapping` lists them"));
+            return fault(
+                at,
+                format!("no fact of a request is called {name:?}{hint}; `postrun explain mapping` lists them"),
+            );
         };
         columns.push(column(fact, item, at, text)?);
     }
@@ -120,7 +126,10 @@ fn refuse_incomplete(columns: &[Column], at: usize) -> Read<()> {
     let has = |fact: Fact| columns.iter().any(|c| c.fact == fact);
     let needs_send = [Fact::FirstToken, Fact::LastToken, Fact::End, Fact::ChunkTimes];
     if let Some(fact) = needs_send.into_iter().find(|fact| has(*fact) && !has(Fact::Sent)) {
-        return fault(at, format!("{} is a point in time, which tells nothing without the send: map sent too", fact.name()));
+        return fault(
+            at,
+            format!("{} is a point in time, which tells nothing without the send: map sent too", fact.name()),
+        );
     }
     let lists = [Fact::Gaps, Fact::ChunkOffsets, Fact::ChunkTimes];
     let mapped: Vec<&str> = lists.into_iter().filter(|fact| has(*fact)).map(Fact::name).collect();
@@ -200,7 +209,9 @@ fn words(table: &dyn TableLike, key: &str) -> Read<Vec<String>> {
     for value in list {
         match word(value) {
             Some(word) => out.push(word.to_lowercase()),
-            None => return fault(value.span().map_or(at, |s| s.start), "a word is a text, a whole number, true or false"),
+            None => {
+                return fault(value.span().map_or(at, |s| s.start), "a word is a text, a whole number, true or false");
+            }
         }
     }
     Ok(out)

@@ -37,7 +37,10 @@ fn what_is_wrong_is_told_with_its_place() {
     for (text, expected) in [
         ("[columns\n", "map.toml:1:9: "),
         ("", "map.toml:1:1: a mapping needs a table [columns]"),
-        ("[columns]\nttft_ms = \"a\"\n", "map.toml:2:1: no fact of a request is called \"ttft_ms\"; did you mean \"ttft\"?"),
+        (
+            "[columns]\nttft_ms = \"a\"\n",
+            "map.toml:2:1: no fact of a request is called \"ttft_ms\"; did you mean \"ttft\"?",
+        ),
         ("[columns]\nttft = 3\n", "map.toml:2:1: ttft is the name of a column"),
         ("[columns]\nttft = { unit = \"ms\" }\n", "map.toml:2:1: ttft needs column"),
         (
@@ -46,13 +49,22 @@ fn what_is_wrong_is_told_with_its_place() {
         ),
         ("[columns]\nttft = { column = \"a\", unit = \"iso8601\" }\n", "map.toml:2:31: ttft is a duration"),
         ("[columns]\nmodel = { column = \"a\", unit = \"s\" }\n", "map.toml:2:32: model is no time"),
-        ("[columns]\ne2e = { column = \"a\", unti = \"s\" }\n", "map.toml:2:23: unknown key \"unti\"; did you mean \"unit\"?"),
-        ("[columns]\nmodel = \"m\"\n", "map.toml:1:1: no column tells how long a request took"),
-        ("[columns]\nend = \"t_s\"\n", "map.toml:1:1: end is a point in time"),
-        ("[columns]\nsent=\"s\"\ngaps = \"g_s\"\nchunk_times = \"t_s\"\n", "map.toml:1:1: gaps and chunk_times say the same"),
-        ("[columns]\nstatus = { column = \"a\", ok = \"x\" }\n", "map.toml:2:30: ok is a list"),
+        (
+            "[columns]\ne2e = { column = \"a\", unti = \"s\" }\n",
+            "map.toml:2:23: unknown key \"unti\"; did you mean \"unit\"?",
+        ),
+        ("[columns]\nmodel = \"m\"\n", "map.toml:1:2: no column tells how long a request took"),
+        ("[columns]\nend = \"t_s\"\n", "map.toml:1:2: end is a point in time"),
+        (
+            "[columns]\nsent=\"s\"\ngaps = \"g_s\"\nchunk_times = \"t_s\"\n",
+            "map.toml:1:2: gaps and chunk_times say the same",
+        ),
+        ("[columns]\nstatus = { column = \"a\", ok = \"x\" }\n", "map.toml:2:31: ok is a list"),
         ("delimiter = \"ab\"\n[columns]\ne2e = \"a_s\"\n", "map.toml:1:13: delimiter is one character"),
-        ("[columns]\ne2e = \"a_s\"\n[run]\nmax_concurrency = -1\n", "map.toml:4:19: max_concurrency is a number above 0"),
+        (
+            "[columns]\ne2e = \"a_s\"\n[run]\nmax_concurrency = -1\n",
+            "map.toml:4:19: max_concurrency is a number above 0",
+        ),
         ("[columns]\ne2e = \"a_s\"\n[run]\ntokens_counted_by = \"me\"\n", "map.toml:4:21: tokens_counted_by is"),
         ("[coulmns]\n", "map.toml:1:2: unknown key \"coulmns\"; did you mean \"columns\"?"),
     ] {

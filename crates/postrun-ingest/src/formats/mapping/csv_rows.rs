@@ -53,7 +53,8 @@ pub(super) fn read(source: &mut Source, sink: &mut RunSink<'_>, given: Option<&M
     let watch = Rc::new(Watch::default());
     let walked = {
         let watched = Watched { inner: &mut text, watch: Rc::clone(&watch) };
-        let mut table = ReaderBuilder::new().delimiter(delimiter).flexible(true).has_headers(false).from_reader(watched);
+        let mut table =
+            ReaderBuilder::new().delimiter(delimiter).flexible(true).has_headers(false).from_reader(watched);
         let mut next = || {
             let mut record = ByteRecord::new();
             let read = table.read_byte_record(&mut record).map_err(|e| broken(&file, e));
@@ -128,7 +129,9 @@ fn rows(
                 walked.issues.add(code, place, || example);
             }
             None => {
-                let cell = |(at, list): (&Option<usize>, &bool)| at.and_then(|i| record.get(i)).map_or(Tree::Null, |c| value(c, *list));
+                let cell = |(at, list): (&Option<usize>, &bool)| {
+                    at.and_then(|i| record.get(i)).map_or(Tree::Null, |c| value(c, *list))
+                };
                 let values: Vec<Tree> = positions.iter().zip(&lists).map(cell).collect();
                 if record.iter().any(|cell| std::str::from_utf8(cell).is_err()) {
                     walked.issues.add(IssueCode::NotUtf8, place, || "a cell".to_string());
@@ -167,5 +170,7 @@ fn value(cell: &[u8], list: bool) -> Tree {
     }
     let inner = text.trim_start_matches(['[', '(']).trim_end_matches([']', ')']);
     let parts = inner.split(|c: char| c.is_whitespace() || ",;|".contains(c)).filter(|part| !part.is_empty());
-    Tree::List(parts.map(|part| if NOTHING.contains(&part) { Tree::Null } else { Tree::Text(part.to_string()) }).collect())
+    Tree::List(
+        parts.map(|part| if NOTHING.contains(&part) { Tree::Null } else { Tree::Text(part.to_string()) }).collect(),
+    )
 }

@@ -86,7 +86,13 @@ struct Rows<'a> {
 
 impl Rows<'_> {
     /// Walks down to the list of rows.
-    fn list<R: Read>(&mut self, reader: &mut JsonReader<R>, sink: &mut RunSink<'_>, path: &str, above: &str) -> Result<()> {
+    fn list<R: Read>(
+        &mut self,
+        reader: &mut JsonReader<R>,
+        sink: &mut RunSink<'_>,
+        path: &str,
+        above: &str,
+    ) -> Result<()> {
         reader.object(|reader, key| {
             let here = format!("{above}{key}");
             self.remember(&here);
@@ -99,7 +105,9 @@ impl Rows<'_> {
                     };
                     reader.array(each).map(drop)
                 }
-                Some(b'{') if path.starts_with(&format!("{here}.")) => self.list(reader, sink, path, &format!("{here}.")),
+                Some(b'{') if path.starts_with(&format!("{here}.")) => {
+                    self.list(reader, sink, path, &format!("{here}."))
+                }
                 _ => reader.skip_value(),
             }
         })
@@ -126,7 +134,8 @@ impl Rows<'_> {
             if self.grows && above.is_empty() && !self.names.iter().any(|n| n.path == path) {
                 self.grow(key, values);
             }
-            let mine: Vec<usize> = (0..self.names.len()).filter(|i| self.names.get(*i).is_some_and(|n| n.path == path)).collect();
+            let mine: Vec<usize> =
+                (0..self.names.len()).filter(|i| self.names.get(*i).is_some_and(|n| n.path == path)).collect();
             if mine.is_empty() {
                 let inside = format!("{path}.");
                 return match reader.peek()? {

@@ -20,6 +20,8 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Fields, TimeUnit};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::metadata::ParquetMetaData;
+use std::panic::AssertUnwindSafe;
 
 /// Rows in memory at a time; a row can hold thousands of chunk times.
 const BATCH_ROWS: usize = 1 << 10;
@@ -34,7 +36,9 @@ pub(super) fn read(source: &mut Source, sink: &mut RunSink<'_>, given: Option<&M
         return Err(IngestError::io(&file)(std::io::Error::other(what)));
     };
     let opened = std::fs::File::open(path).map_err(IngestError::io(&file))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|e| broken(&e))?;
+    let size = opened.metadata().map_err(IngestError::io(&file))?.len();
+    let builder = caught(|| ParquetRecordBatchReaderBuilder::try_new(opened)).map_err(|e| broken(&e))?;
+    refuse_outside(builder.metadata(), size).map_err(|e| broken(&e))?;
     let fields = builder.schema().fields().clone();
     let mut names = Vec::new();
     paths("", &fields, &mut names);
@@ -45,7 +49,8 @@ pub(super) fn read(source: &mut Source, sink: &mut RunSink<'_>, given: Option<&M
         match kind_of(&fields, &column.name) {
             None if !column.optional => return Err(mapping.missing(&file, column, &names)),
             Some(kind) if !is_read(kind, column) => {
-                let message = format!("column {:?} is of type {kind}, which holds no {}", column.name, column.fact.name());
+                let message =
+                    format!("column {:?} is of type {kind}, which holds no {}", column.name, column.fact.name());
                 return Err(mapping.fault(&file, Some(column), message));
             }
             _ => {}
@@ -55,13 +60,18 @@ pub(super) fn read(source: &mut Source, sink: &mut RunSink<'_>, given: Option<&M
     let mut runs = Runs::new(mapping, &file, bind(mapping, &file, typed)?);
     let wanted = |i: &usize| {
         let root = fields.get(*i).map(|f| f.name().as_str());
-        mapping.columns.iter().any(|c| root.is_some_and(|root| c.name == root || c.name.starts_with(&format!("{root}."))))
+        mapping
+            .columns
+            .iter()
+            .any(|c| root.is_some_and(|root| c.name == root || c.name.starts_with(&format!("{root}."))))
     };
     let mask = ProjectionMask::roots(builder.parquet_schema(), (0..fields.len()).filter(wanted).collect::<Vec<_>>());
-    let batches = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(|e| broken(&e))?;
+    let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+    let mut batches = caught(|| builder.build()).map_err(|e| broken(&e))?;
     let mut row = 0u64;
-    for batch in batches {
-        let batch = batch.map_err(|e| broken(&format!("{e} (behind row {row})")))?;
+    while let Some(batch) =
+        caught(|| batches.next().transpose()).map_err(|e| broken(&format!("{e} (behind row {row})")))?
+    {
         let columns: Vec<Option<&dyn Array>> = mapping.columns.iter().map(|c| array_at(&batch, &c.name)).collect();
         for i in 0..batch.num_rows() {
             row += 1;
@@ -73,6 +83,27 @@ pub(super) fn read(source: &mut Source, sink: &mut RunSink<'_>, given: Option<&M
     let first_problem = (row == 0).then(|| "a table without rows".to_string());
     let text = source.take_reader();
     sink.close(source, text, super::MAPPING.id, Walked { issues, skipped, first_problem })
+}
+
+/// The decoder panics on some damaged files; here that is an error like its others. What it holds is dropped, not used again.
+fn caught<T, E: std::fmt::Display>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    match std::panic::catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(decoded) => decoded.map_err(|e| e.to_string()),
+        Err(_) => Err("damaged: the decoder gave up".to_string()),
+    }
+}
+
+/// Refuses column chunks that lie outside the file; the decoder takes it for granted that none does.
+fn refuse_outside(metadata: &ParquetMetaData, size: u64) -> Result<(), String> {
+    for chunk in metadata.row_groups().iter().flat_map(|group| group.columns()) {
+        let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+        let end = start.checked_add(chunk.compressed_size());
+        let all = [start, chunk.data_page_offset(), chunk.compressed_size(), chunk.uncompressed_size()];
+        if all.iter().any(|n| *n < 0) || end.is_none_or(|end| end as u64 > size) {
+            return Err(format!("column {:?} lies outside the file", chunk.column_path().string()));
+        }
+    }
+    Ok(())
 }
 
 /// Names of all columns, members of structs behind a point.
@@ -118,7 +149,9 @@ fn array_at<'a>(batch: &'a RecordBatch, path: &str) -> Option<&'a dyn Array> {
 fn unit_of(kind: &DataType) -> Option<Unit> {
     match kind {
         DataType::Timestamp(..) | DataType::Duration(_) => Some(Unit::Nanos),
-        DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _) => unit_of(inner.data_type()),
+        DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _) => {
+            unit_of(inner.data_type())
+        }
         _ => None,
     }
 }

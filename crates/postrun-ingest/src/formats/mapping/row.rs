@@ -155,7 +155,8 @@ fn status(cells: &mut Cells<'_, '_>, failed: bool) -> Status {
         Some("incomplete") => Status::Incomplete,
         _ => {
             let name = cells.name(Fact::Status).to_string();
-            let example = format!("{word:?} is no known status; say which it is: status = {{ column = …, ok = [{word:?}] }}");
+            let example =
+                format!("{word:?} is no known status; say which it is: status = {{ column = …, ok = [{word:?}] }}");
             cells.issue(IssueCode::WrongType, &name, example);
             otherwise
         }
@@ -164,8 +165,8 @@ fn status(cells: &mut Cells<'_, '_>, failed: bool) -> Status {
 
 fn usual_status(word: &str) -> Option<&'static str> {
     Some(match word {
-        "ok" | "success" | "successful" | "succeeded" | "completed" | "complete" | "done" | "finished" | "true" | "1"
-        | "1.0" => "ok",
+        "ok" | "success" | "successful" | "succeeded" | "completed" | "complete" | "done" | "finished" | "true"
+        | "1" | "1.0" => "ok",
         "error" | "errored" | "failed" | "failure" | "timeout" | "timed out" | "false" | "0" | "0.0" => "error",
         "cancelled" | "canceled" | "aborted" | "abort" => "cancelled",
         "incomplete" | "running" | "pending" => "incomplete",

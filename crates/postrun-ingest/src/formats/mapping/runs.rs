@@ -63,7 +63,8 @@ impl<'m> Runs<'m> {
             return Ok(());
         }
         let mut nowhere = Issues::default();
-        let key = Cells { bound: &mut self.bound, values, judge: Judge { issues: &mut nowhere, place } }.text(Fact::Run);
+        let key =
+            Cells { bound: &mut self.bound, values, judge: Judge { issues: &mut nowhere, place } }.text(Fact::Run);
         let i = self.run(sink, key, place)?;
         let Some(run) = self.runs.get_mut(i) else { return Ok(()) };
         let judge = Judge { issues: &mut run.rows.issues, place };
@@ -72,7 +73,12 @@ impl<'m> Runs<'m> {
         run.rows.push(row, &chunks, place)
     }
 
-    fn run(&mut self, sink: &mut RunSink<'_>, key: Option<String>, place: &dyn Fn() -> String) -> Result<usize, IngestError> {
+    fn run(
+        &mut self,
+        sink: &mut RunSink<'_>,
+        key: Option<String>,
+        place: &dyn Fn() -> String,
+    ) -> Result<usize, IngestError> {
         if let Some(i) = self.runs.iter().position(|run| run.key == key) {
             return Ok(i);
         }
@@ -157,6 +163,7 @@ fn manifest(mapping: &Mapping, facts: &[Fact]) -> Manifest {
         (!has(&[Fact::Queue]), "time in the server's queue"),
         (!has(&[Fact::Preemptions]), "preemptions"),
     ];
-    manifest.not_recorded = absent.into_iter().filter(|(absent, _)| *absent).map(|(_, fact)| fact.to_string()).collect();
+    manifest.not_recorded =
+        absent.into_iter().filter(|(absent, _)| *absent).map(|(_, fact)| fact.to_string()).collect();
     manifest
 }

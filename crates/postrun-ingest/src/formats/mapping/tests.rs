@@ -4,9 +4,11 @@ use super::MAPPING;
 use crate::client::run_test::{ReadRun, cut_everywhere, mutate_at_random, read, read_mapped};
 use crate::formats::reading_test::sniff;
 use crate::ingestor::Sniff;
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_array::{BooleanArray, Float64Array, Int64Array, ListArray, StringArray, StructArray, TimestampMillisecondArray};
 use arrow_array::types::Float32Type;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{
+    BooleanArray, Float64Array, Int64Array, ListArray, StringArray, StructArray, TimestampMillisecondArray,
+};
 use arrow_schema::{DataType, Field};
 use postrun_schema::{ClockKind, IssueCode, TokenSource};
 use std::sync::Arc;
@@ -101,7 +103,10 @@ fn a_mapping_reads_what_lies_deep_and_splits_runs() {
     assert_eq!(four.requests("output_tokens"), ["5", "-"]);
     assert_eq!((four.issue(IssueCode::NegativeDuration), four.issue(IssueCode::OutOfRange)), (1, 1));
     assert_eq!(four.issue(IssueCode::WrongType), 1, "the status `?`");
-    assert_eq!((eight.requests("status"), eight.requests("ttft_ns")), (vec!["cancelled".into()], vec!["125000000".into()]));
+    assert_eq!(
+        (eight.requests("status"), eight.requests("ttft_ns")),
+        (vec!["cancelled".into()], vec!["125000000".into()])
+    );
     assert_eq!(four.manifest.tool.name, "hammer");
     assert_eq!(four.manifest.output_tokens_source, TokenSource::ClientTokenizer);
     assert_eq!(four.manifest.clocks.client.origin_unix_ns, Some(1_767_323_045_000_000_000));
@@ -116,7 +121,7 @@ fn a_missing_column_is_told_with_the_nearest_name_and_the_place_in_the_mapping()
     let said = error(read_mapped(map, "a.jsonl", b"{\"first\":1,\"total_ms\":2}\n"));
     assert!(said.contains("map.toml:2:19: ") && said.contains("did you mean \"first\"?"), "{said}");
     let said = error(read_mapped(&MAP.replace("results.req", "result.req"), "a.json", NESTED.as_bytes()));
-    assert!(said.contains("no list of rows at \"result.requests\"; did you mean \"results.requests\"?"), "{said}");
+    assert!(said.contains("no list of rows at \"result.requests\"; did you mean \"results\"?"), "{said}");
     let said = error(read_mapped("[columns]\ne2e = \"total\"\n", "a.csv", b"total,x\n1,2\n"));
     assert!(said.starts_with("map.toml:2:1: e2e needs a unit"), "{said}");
     let said = error(read_mapped("[columns]\ne2e = \"t_s\"\n", "a.csv", b"t_s,t_s\n1,2\n"));
