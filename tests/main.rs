@@ -1,12 +1,16 @@
 //! Tests of the whole path, through the binary: fixtures in, reports out, compared with truth.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod browser;
 mod cases;
+mod charts;
 mod cli;
 mod damage;
 mod dataset;
 mod doubt;
+mod export;
 mod golden;
+mod page;
 mod parity;
 mod properties;
 mod readme;

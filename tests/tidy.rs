@@ -4,12 +4,13 @@ use crate::support::root;
 use std::path::{Path, PathBuf};
 
 /// Crates in dependency order: each may use only those before it.
-const ORDER: [&str; 7] = [
+const ORDER: [&str; 8] = [
     "postrun-schema",
     "postrun-ingest",
     "postrun-analysis",
     "postrun-diagnose",
     "postrun-report",
+    "postrun-export",
     "postrun-simulate",
     "postrun-cli",
 ];

@@ -19,6 +19,8 @@ use std::path::PathBuf;
   postrun diagnose run/                         what is wrong, and what to try
   postrun report sweep/ --format markdown -o sweep.md
   postrun ingest result.json -o run/            the run as Parquet, for notebooks
+  postrun export run/ --to perfetto -o run.perfetto-trace
+                                                the run as a timeline, for ui.perfetto.dev
   postrun inspect result.json                   what the file can tell, and what not
   postrun explain ttft                          how a figure is defined
 
@@ -38,11 +40,13 @@ pub enum Command {
     Report(ReportArgs),
     /// Say what is wrong with a run, on what evidence, how sure it is, and what to try
     Diagnose(DiagnoseArgs),
+    /// Write a run in the form of another tool: a timeline, a flat table, a benchmark report
+    Export(ExportArgs),
     /// Say what a file is, what can be known from it, and what cannot
     Inspect(InspectArgs),
     /// Simulate a benchmark run with a known cause, for learning and for trying rules
     Simulate(SimulateArgs),
-    /// List formats, metrics, rules, topics or data-quality entries
+    /// List formats, metrics, rules, charts, topics or data-quality entries
     List(ListArgs),
     /// Explain a metric, a rule, a format, a topic or a data-quality entry
     Explain(ExplainArgs),
@@ -101,6 +105,8 @@ pub enum ReportFormat {
     Json,
     /// For a pull request or a wiki
     Markdown,
+    /// One page with charts that opens offline
+    Html,
     /// One row a figure
     Csv,
 }
@@ -112,7 +118,8 @@ pub enum ReportFormat {
   postrun report run/ --buckets 0,128,512,2k,8k --percentiles 50,75,99
   postrun report result.json --window 30s..5m --format json
   postrun report mine.csv --mapping map.toml
-  postrun report results/ -o report.md")]
+  postrun report results/ -o report.html
+  postrun report run/ --charts charts/")]
 pub struct ReportArgs {
     /// Recorded files, folders or datasets; `-` is standard input
     #[arg(required = true, value_name = "RUN_OR_FILE", value_hint = ValueHint::AnyPath)]
@@ -123,6 +130,9 @@ pub struct ReportArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+    /// Write every chart to this folder as SVG and PNG, light and dark
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub charts: Option<PathBuf>,
     /// Objectives for goodput: `ttft=500ms,tpot=50ms,e2e=10s`; also queue, prefill, decode, inference,
     /// client_queue, e2e_per_output_token
     #[arg(long, value_name = "LIST", value_parser = value::slo)]
@@ -211,6 +221,38 @@ pub struct DiagnoseArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun export run/ --to perfetto -o run.perfetto-trace
+                                                open it at ui.perfetto.dev
+  postrun export result.json server.log --to chrome-trace -o trace.json
+  postrun export run/ --to csv > requests.csv
+  postrun export sweep/ --to benchmark-report -o reports/
+
+`postrun explain perfetto` (and so on) says what is in each.")]
+pub struct ExportArgs {
+    /// Recorded files, folders or datasets; files that are named together are one run. `-` is standard input
+    #[arg(required = true, value_name = "RUN", value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<String>,
+    /// What to write
+    #[arg(long, value_name = "TARGET", value_parser = value::export_target())]
+    pub to: String,
+    /// Write to this file instead of standard output (`-`); of several runs, to a folder: one file a run
+    #[arg(short, long, value_name = "FILE_OR_DIR", value_hint = ValueHint::AnyPath)]
+    pub output: Option<PathBuf>,
+    /// What to add to the client's clock to get the server's, where you know it better than the recordings
+    #[arg(long, value_name = "OFFSET", value_parser = value::offset, allow_hyphen_values = true)]
+    pub clock_offset: Option<i64>,
+    /// Read raw files as this format instead of recognising it
+    #[arg(long, value_name = "FORMAT")]
+    pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    /// Fail if any record cannot be read
+    #[arg(long)]
+    pub strict: bool,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "Example:
   postrun inspect result.json")]
 pub struct InspectArgs {
@@ -232,6 +274,8 @@ pub enum ListWhat {
     Metrics,
     /// Rules of the diagnosis
     Rules,
+    /// Charts that are drawn
+    Charts,
     /// Scenarios that can be simulated, with the cause each was made to show
     Scenarios,
     /// Pages about percentiles, buckets, the steady state …

@@ -3,12 +3,15 @@
 //! Decides nothing and computes nothing: it takes analyses with their diagnoses ([`Report`]), turns nanoseconds into
 //! units that people read, and writes text. The same input gives the same bytes.
 
+mod chart;
 mod client_section;
 mod csv;
 mod diagnosis_section;
+mod html;
 mod json;
 mod json_server;
 mod markdown;
+mod markup;
 mod overview;
 mod pause_section;
 mod quantity;
@@ -20,7 +23,9 @@ mod spark;
 mod terminal;
 mod wording;
 
-pub use csv::to_csv;
+pub use chart::{CHARTS, Chart, ChartError, Picture, Theme, pictures};
+pub use csv::{csv_field, to_csv};
+pub use html::to_html;
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
 pub use quantity::{bytes, seconds};

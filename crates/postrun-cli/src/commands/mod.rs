@@ -1,8 +1,10 @@
 //! One file a subcommand.
 
+mod charts;
 pub mod completions;
 pub mod diagnose;
 pub mod explain;
+pub mod export;
 pub mod ingest;
 pub mod inspect;
 pub mod list;
