@@ -61,6 +61,10 @@ pub struct ReadingArgs {
     /// `postrun explain mapping`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub mapping: Option<PathBuf>,
+    /// How many bytes of text one byte of a gzip or zstd file may stand for, beyond 256 MiB of text; more is taken for a
+    /// decompression bomb and is an error
+    #[arg(long, value_name = "TIMES", default_value_t = postrun_ingest::MOST_TIMES)]
+    pub max_expansion: u64,
 }
 
 #[derive(Debug, Args)]

@@ -31,7 +31,7 @@ pub fn recognise(
     match (best(&head), input) {
         (Fit::One(ingestor, Sniff::Strong), _) => return Ok((ingestor, Sniff::Strong)),
         (_, Input::Path(_)) if !head.keys.is_empty() && !source.head_is_all => {
-            head.keys = first_object_keys(Source::open(input, None)?.take_reader());
+            head.keys = first_object_keys(source.once_more(input)?.take_reader());
         }
         _ => {}
     }

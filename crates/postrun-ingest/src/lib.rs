@@ -25,6 +25,7 @@ pub use error::IngestError;
 pub use formats::INGESTORS;
 pub use ingestor::{Head, Ingestor, Reads, Sniff};
 pub use input::candidate::LeftAlone;
+pub use input::decoding::MOST_TIMES;
 pub use input::source::{HEAD_BYTES, Input, Source};
 pub use mapping::Mapping;
 pub use server::recording::ServerSink;

@@ -24,6 +24,8 @@ pub struct Options {
     pub format: Option<&'static Ingestor>,
     /// Which columns of a table of requests hold what.
     pub mapping: Option<Arc<Mapping>>,
+    /// How many bytes of text one byte of a compressed file may stand for; `None`: [`crate::MOST_TIMES`].
+    pub max_expansion: Option<u64>,
     /// Name of the run; only where there is one.
     pub label: Option<String>,
     /// Replace an existing dataset at the target.
@@ -149,6 +151,9 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn read(&mut self, candidate: &Candidate) -> Result<UsedFile, IngestError> {
         let mut source = Source::open(&candidate.input, self.options.progress.clone())?;
+        if let Some(times) = self.options.max_expansion {
+            source.allow_expansion(times);
+        }
         let (started, before) = (self.collected.len(), self.recordings.len());
         let read = self.read_source(candidate, &mut source);
         let Some(damage) = source.damage() else { return read };

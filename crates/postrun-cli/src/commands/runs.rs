@@ -22,7 +22,12 @@ pub struct Runs {
 /// How the user wants raw files read.
 pub fn options(format: Option<&str>, reading: &ReadingArgs) -> Result<Options, CliError> {
     let mapping = reading.mapping.as_deref().map(mapping).transpose()?;
-    Ok(Options { format: format.map(find_ingestor).transpose()?, mapping, ..Options::default() })
+    Ok(Options {
+        format: format.map(find_ingestor).transpose()?,
+        mapping,
+        max_expansion: Some(reading.max_expansion),
+        ..Options::default()
+    })
 }
 
 fn mapping(path: &Path) -> Result<Arc<Mapping>, CliError> {
