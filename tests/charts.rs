@@ -176,8 +176,10 @@ fn every_fixture_makes_a_page() {
                 "{}",
                 input.display()
             );
-            let figures = ran.stdout.split("<script>").next().unwrap();
-            assert!(!figures.contains("NaN") && !figures.contains(">inf"), "{}", input.display());
+            let html = ran.stdout.split("<script>").next().unwrap();
+            assert!(!html.contains(">NaN<") && !html.contains(">inf<"), "{}", input.display());
+            let svgs = html.split("<svg ").skip(1).map(|s| s.split("</svg>").next().unwrap());
+            svgs.for_each(|svg| assert!(!svg.contains("NaN") && !svg.contains("\"inf"), "{}", input.display()));
             pages += 1;
         }
     }

@@ -9,6 +9,7 @@ mod damage;
 mod dataset;
 mod doubt;
 mod export;
+mod first_run;
 mod golden;
 mod page;
 mod parity;

@@ -10,9 +10,10 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(
     name = "postrun",
-    version,
+    version = concat!(env!("CARGO_PKG_VERSION"), env!("POSTRUN_COMMIT")),
     max_term_width = 100,
     after_help = "Examples:
+  postrun demo                                  a recording to try it on
   postrun report result.json                    a report of a recorded run
   postrun report result.json server.log metrics.prom
                                                 the same with the server's side
@@ -34,6 +35,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Show on a bundled recording what postrun does: dataset, HTML report, what to type next
+    Demo(DemoArgs),
     /// Turn recorded files into a Parquet dataset
     Ingest(IngestArgs),
     /// Report on recorded runs: raw files, folders or datasets
@@ -52,6 +55,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
+    /// Write the manual pages
+    Man(ManArgs),
 }
 
 /// How raw files are read; the same wherever they can be named.
@@ -338,4 +343,23 @@ pub struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     pub shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun man man1/ && man ./man1/postrun.1")]
+pub struct ManArgs {
+    /// Folder to write `postrun.1` and a page a command to
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun demo
+  postrun demo /tmp/tour")]
+pub struct DemoArgs {
+    /// Folder to write; must not exist
+    #[arg(value_name = "DIR", default_value = "postrun-demo", value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
 }

@@ -5,6 +5,7 @@ mod cleanup;
 mod commands;
 mod error;
 mod exit;
+mod nearest;
 mod output;
 mod progress;
 mod value;
@@ -25,6 +26,8 @@ fn main() -> ExitCode {
         Command::List(args) => commands::list::run(args),
         Command::Explain(args) => commands::explain::run(args),
         Command::Completions(args) => commands::completions::run(args),
+        Command::Man(args) => commands::man::run(args),
+        Command::Demo(args) => commands::demo::run(args),
     };
     exit::code(result)
 }

@@ -2,15 +2,13 @@
 
 use crate::args::ExplainArgs;
 use crate::error::CliError;
+use crate::nearest::did_you_mean;
 use crate::output::print_wrapped;
 use postrun_analysis::{METRICS, TOPICS, find_metric};
 use postrun_diagnose::{RULES, RULES_FILE, Rule, Threshold, find_rule};
 use postrun_export::{TARGETS, find_target};
 use postrun_ingest::INGESTORS;
 use postrun_schema::IssueCode;
-
-/// Closer than this (0 to 1), a name may have been meant.
-const LIKE: f64 = 0.75;
 
 pub fn run(args: ExplainArgs) -> Result<(), CliError> {
     match page(args.name.trim()) {
@@ -76,17 +74,7 @@ fn unknown(name: &str) -> String {
     let ids = ids.chain(INGESTORS.iter().map(|i| i.id.to_string())).chain(TOPICS.iter().map(|t| t.id.to_string()));
     let ids = ids.chain(RULES.iter().map(|r| r.id.to_string())).chain(["rules_file".to_string()]);
     let ids = ids.chain(TARGETS.iter().map(|t| t.id.to_string()));
-    let mut near: Vec<(f64, String)> = ids
-        .chain(IssueCode::ALL.iter().map(|c| c.id()))
-        .map(|id| (strsim::jaro_winkler(&id, &name.to_lowercase()), id))
-        .filter(|(likeness, _)| *likeness >= LIKE)
-        .collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let near: Vec<String> = near.into_iter().take(3).map(|(_, id)| id).collect();
-    let hint = match near.is_empty() {
-        true => String::new(),
-        false => format!("; did you mean {}?", near.join(" or ")),
-    };
+    let hint = did_you_mean(name, ids.chain(IssueCode::ALL.iter().map(|c| c.id())));
     format!("nothing is called {name:?}{hint} (`postrun list metrics|rules|formats|topics|quality` names everything)")
 }
 

@@ -4,7 +4,7 @@ use super::report::tell_apart;
 use super::runs;
 use crate::args::ExportArgs;
 use crate::error::CliError;
-use crate::output::{say, stream_file};
+use crate::output::{file_name, say, stream_file};
 use postrun_export::{ExportError, Target, find_target};
 use postrun_schema::Dataset;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -46,13 +46,14 @@ fn to_file(target: &Target, dataset: &Dataset, path: &Path) -> Result<(), CliErr
 
 /// One file a run, by its label.
 fn to_folder(target: &Target, datasets: &[Dataset], dir: &Path) -> Result<(), CliError> {
+    let made = !dir.exists();
     std::fs::create_dir_all(dir).map_err(|source| CliError::Write { file: dir.display().to_string(), source })?;
     let mut labels: Vec<String> = datasets.iter().map(|d| d.manifest().label.clone()).collect();
     tell_apart(labels.iter_mut());
     let mut nothing = None;
     let mut written = 0;
     for (dataset, label) in datasets.iter().zip(labels) {
-        match to_file(target, dataset, &dir.join(format!("{label}.{}", target.ending))) {
+        match to_file(target, dataset, &dir.join(format!("{}.{}", file_name(&label), target.ending))) {
             // One run of many that cannot be drawn does not keep the others from it.
             Err(error @ CliError::Export(ExportError::NothingToDraw { .. })) => {
                 say(&format!("left out: {error}"));
@@ -60,6 +61,9 @@ fn to_folder(target: &Target, datasets: &[Dataset], dir: &Path) -> Result<(), Cl
             }
             other => other.map(|()| written += 1)?,
         }
+    }
+    if made && written == 0 {
+        let _ = std::fs::remove_dir(dir);
     }
     nothing.filter(|_| written == 0).map_or(Ok(()), Err)
 }

@@ -3,9 +3,12 @@
 use crate::args::ReadingArgs;
 use crate::cleanup;
 use crate::error::CliError;
+use crate::nearest::did_you_mean;
 use crate::output::say;
 use crate::progress::Progress;
-use postrun_ingest::{Input, LeftAlone, Mapping, Options, Outcome, find_ingestor, ingest};
+use postrun_ingest::{
+    INGESTORS, IngestError, Ingestor, Input, LeftAlone, Mapping, Options, Outcome, find_ingestor, ingest,
+};
 use postrun_schema::{Dataset, MANIFEST_FILE, find_datasets};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +26,7 @@ pub struct Runs {
 pub fn options(format: Option<&str>, reading: &ReadingArgs) -> Result<Options, CliError> {
     let mapping = reading.mapping.as_deref().map(mapping).transpose()?;
     Ok(Options {
-        format: format.map(find_ingestor).transpose()?,
+        format: format.map(format_named).transpose()?,
         mapping,
         max_expansion: Some(reading.max_expansion),
         ..Options::default()
@@ -70,6 +73,17 @@ pub fn open(args: &[String], options: Options) -> Result<Runs, CliError> {
         (scratch, outcome) = (Some(dir), Some(made));
     }
     Ok(Runs { datasets, outcome, _scratch: scratch })
+}
+
+/// The format that the user named.
+pub fn format_named(id: &str) -> Result<&'static Ingestor, CliError> {
+    find_ingestor(id).map_err(|error| match error {
+        IngestError::UnknownFormat { name, known } => {
+            let hint = did_you_mean(&name, INGESTORS.iter().map(|i| i.id.to_string()));
+            CliError::Argument(format!("unknown format {name:?}{hint} (known: {known})"))
+        }
+        other => other.into(),
+    })
 }
 
 fn scratch_dir() -> Result<TempDir, CliError> {

@@ -32,9 +32,11 @@ impl Axis {
     pub(crate) fn linear(label: &str, from: f64, to: f64) -> Axis {
         let to = if to > from { to } else { from + 1.0 };
         let step = nice_step((to - from) / 4.5);
-        let first = (from / step).ceil() as i64;
-        let ticks = (first..).map(|k| k as f64 * step).take_while(|v| *v <= to + step * 1e-9);
-        let ticks = ticks.take(20).map(|v| (v, amount(v))).collect();
+        let first = (from / step).ceil();
+        let ticks = (0..20).map(|k| (first + f64::from(k)) * step).take_while(|v| *v <= to + step * 1e-9);
+        let mut ticks: Vec<(f64, String)> = ticks.map(|v| (v, amount(v))).collect();
+        // So far from zero that a step is too small to change the value.
+        ticks.dedup_by(|a, b| a.0 == b.0);
         Axis { label: label.to_string(), scale: Scale::Linear, from, to, ticks, grid: true }
     }
 
