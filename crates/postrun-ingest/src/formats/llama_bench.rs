@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use crate::client::run_test::{cut_everywhere, mutate_at_random, read};
 
-    const JSON: &[u8] = include_bytes!("../../../../fixtures/llama_bench/three_tests/input/bench.json");
+    const JSON: &[u8] = include_bytes!("../../../../fixtures/llama_bench/three_tests/input/tiny_q8.json");
     const CSV: &str = "build_commit,build_number,cpu_info,model_filename,n_prompt,n_gen,n_depth,test_time,avg_ns,stddev_ns,avg_ts,stddev_ts\n\
         \"abc\",\"5163\",\"a \"\"fast\"\" cpu, 8 cores\",\"m/tiny.gguf\",\"512\",\"0\",\"0\",\"2026-01-02T03:04:05Z\",\"70000000\",\"1000000\",\"7314.285714\",\"10\"\n\
         \"abc\",\"5163\",\"x\",\"m/tiny.gguf\",\"0\",\"0\",\"0\",\"\",\"1\",\"1\",\"1\",\"1\"\n\
@@ -242,9 +242,9 @@ mod tests {
 
     #[test]
     fn a_test_is_a_run_and_a_sample_a_request() {
-        let runs = read(&LLAMA_BENCH, "bench.json", JSON).unwrap();
+        let runs = read(&LLAMA_BENCH, "tiny_q8.json", JSON).unwrap();
         let labels: Vec<&str> = runs.iter().map(|r| r.manifest.label.as_str()).collect();
-        assert_eq!(labels, ["bench-pp512", "bench-tg128@d4096", "bench-pp64+tg16"]);
+        assert_eq!(labels, ["tiny_q8-pp512", "tiny_q8-tg128@d4096", "tiny_q8-pp64+tg16"]);
         assert_eq!(runs[0].requests("prefill_ns"), ["70000000", "72000000", "71000000"]);
         assert_eq!(runs[1].requests("decode_ns"), ["1000000000", "1100000000"]);
         assert_eq!((runs[1].requests("prefill_ns")[0].as_str(), runs[1].requests("e2e_ns")[0].as_str()), ("-", "-"));

@@ -174,6 +174,13 @@ mod tests {
         let (recording, _dir) = read(&OLLAMA, "one.json", indented).unwrap();
         assert_eq!(recording.requests.len(), 1);
         assert_eq!(recording.issues.count(IssueCode::WrongType), 1);
-        assert!(read(&OLLAMA, "none.jsonl", b"{\"model\":\"m\"}\n").is_err());
+        let (none, _dir) = read(
+            &OLLAMA,
+            "none.jsonl",
+            b"{\"model\":\"m\"}
+",
+        )
+        .unwrap();
+        assert_eq!((none.requests.len(), none.skipped), (0, 1));
     }
 }
