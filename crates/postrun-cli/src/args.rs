@@ -3,7 +3,7 @@
 use crate::value::{self, SloArg};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use postrun_analysis::{BucketEdges, Window};
+use postrun_analysis::{BucketEdges, ClientConvention, Window};
 use std::path::PathBuf;
 
 /// Reads recorded LLM-inference benchmark runs and says what was slow, for whom, since when, and why.
@@ -23,9 +23,10 @@ use std::path::PathBuf;
   postrun export run/ --to perfetto -o run.perfetto-trace
                                                 the run as a timeline, for ui.perfetto.dev
   postrun inspect result.json                   what the file can tell, and what not
-  postrun explain ttft                          how a figure is defined
+  postrun explain ttft                          how a figure is defined, by every client too
+  postrun parity result.json                    the client's own figures, computed again
 
-Exit codes: 0 done; 1 done, and --fail-on was met; 2 the input or an argument is wrong; 3 an error of postrun itself."
+Exit codes: 0 done; 1 done, and --fail-on was met or a figure of parity differs for no known reason; 2 the input or an argument is wrong; 3 an error of postrun itself."
 )]
 pub struct Cli {
     /// What to do.
@@ -43,6 +44,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Say what is wrong with a run, on what evidence, how sure it is, and what to try
     Diagnose(DiagnoseArgs),
+    /// Compute again every figure that the client stored, by the client's definitions, and compare
+    Parity(ParityArgs),
     /// Write a run in the form of another tool: a timeline, a flat table, a benchmark report
     Export(ExportArgs),
     /// Say what a file is, what can be known from it, and what cannot
@@ -156,6 +159,10 @@ pub struct ReportArgs {
     /// Percentiles to show: `50,90,99.9`
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::percentile)]
     pub percentiles: Vec<f64>,
+    /// By whose definitions to compute the metrics: postrun, vllm, sglang, guidellm, aiperf, inference-perf, evalscope,
+    /// llmperf, tensorrt-llm or mlperf (see `postrun explain conventions`)
+    #[arg(long, value_name = "NAME", value_parser = value::convention, default_value = "postrun")]
+    pub convention: &'static ClientConvention,
     /// Only this part of the run, since the first send: `30s..5m`, `70s..`
     #[arg(long, value_name = "FROM..TO", value_parser = value::window)]
     pub window: Option<Window>,
@@ -219,9 +226,51 @@ pub struct DiagnoseArgs {
     /// Objectives, which rules judge by: `ttft=500ms,tpot=50ms,e2e=10s`
     #[arg(long, value_name = "LIST", value_parser = value::slo)]
     pub slo: Option<SloArg>,
+    /// By whose definitions to compute the metrics: postrun, vllm, sglang, guidellm, aiperf, inference-perf, evalscope,
+    /// llmperf, tensorrt-llm or mlperf (see `postrun explain conventions`)
+    #[arg(long, value_name = "NAME", value_parser = value::convention, default_value = "postrun")]
+    pub convention: &'static ClientConvention,
     /// What to add to the client's clock to get the server's
     #[arg(long, value_name = "OFFSET", value_parser = value::offset, allow_hyphen_values = true)]
     pub clock_offset: Option<i64>,
+    /// Read raw files as this format instead of recognising it
+    #[arg(long, value_name = "FORMAT")]
+    pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+}
+
+/// Form of a parity list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ParityFormat {
+    /// Text for a terminal
+    Table,
+    /// Schema postrun.parity/1
+    Json,
+    /// One row a figure
+    Csv,
+    /// For a pull request or a wiki
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun parity result.json
+  postrun parity artifacts/ --format csv -o parity.csv
+
+A figure agrees, differs for a reason that is named, or cannot be recomputed because a fact that it is made of was never recorded: that fact is named, and it counts as no agreement.
+
+Exit codes: 0 done; 1 done, and a figure differs for no known reason; 2 the input or an argument is wrong; 3 an error of postrun.")]
+pub struct ParityArgs {
+    /// Recorded files, folders or datasets; `-` is standard input
+    #[arg(required = true, value_name = "RUN", value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<String>,
+    /// Form of the list
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: ParityFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
     /// Read raw files as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         Command::Ingest(args) => commands::ingest::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Diagnose(args) => return exit::diagnosed(commands::diagnose::run(args)),
+        Command::Parity(args) => return exit::diagnosed(commands::parity::run(args)),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Simulate(args) => commands::simulate::run(args),

@@ -63,11 +63,14 @@ pub enum IssueCode {
     UnitInDoubt,
     DamagedFile,
     FileNotUsed,
+    OtherModel,
+    AmbiguousRecording,
+    ClockOffsetRefuted,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 44] = [
+    pub const ALL: [IssueCode; 47] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -112,6 +115,9 @@ impl IssueCode {
         IssueCode::UnitInDoubt,
         IssueCode::DamagedFile,
         IssueCode::FileNotUsed,
+        IssueCode::OtherModel,
+        IssueCode::AmbiguousRecording,
+        IssueCode::ClockOffsetRefuted,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -210,6 +216,15 @@ impl IssueCode {
                 "the compressed file is cut or damaged; what stood before the damage was read, what came after it is missing"
             }
             IssueCode::FileNotUsed => "a file that was named holds nothing usable; the figures are without it",
+            IssueCode::OtherModel => {
+                "the server served another model than the client asked for: the file may be of another server"
+            }
+            IssueCode::AmbiguousRecording => {
+                "a file of the server could belong to the run in more than one way; its clock was not aligned by it"
+            }
+            IssueCode::ClockOffsetRefuted => {
+                "the clock offset given by the user contradicts the recordings; it was used all the same"
+            }
             IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
         }
     }

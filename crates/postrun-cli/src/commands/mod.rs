@@ -10,6 +10,7 @@ pub mod ingest;
 pub mod inspect;
 pub mod list;
 pub mod man;
+pub mod parity;
 pub mod report;
 mod runs;
 pub mod simulate;

@@ -25,6 +25,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         percentiles: args.percentiles,
         objectives: args.slo.map(|slo| slo.0).unwrap_or_default(),
         window: args.window,
+        convention: args.convention,
         shapes: format == ReportFormat::Html || args.charts.is_some(),
     };
     let reports = reports(&opened, &options, &rules)?;

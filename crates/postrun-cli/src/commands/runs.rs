@@ -123,6 +123,7 @@ pub fn say_left_alone(outcome: &Outcome) {
         names.dedup();
         let more = if names.len() > NAMED { ", …" } else { "" };
         names.truncate(NAMED);
-        say(&format!("left alone: {} file(s) of no known format: {}{more}", unknown.len(), names.join(", ")));
+        let files = if unknown.len() == 1 { "1 file".to_string() } else { format!("{} files", unknown.len()) };
+        say(&format!("left alone: {files} of no known format: {}{more}", names.join(", ")));
     }
 }

@@ -4,8 +4,11 @@
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod distribution;
+pub(crate) mod file;
+mod judge;
 pub(crate) mod layer;
 pub(crate) mod manifest;
+pub(crate) mod object;
 pub(crate) mod row_spool;
 pub(crate) mod run_rows;
 #[cfg(test)]

@@ -23,6 +23,7 @@
 
 use super::aiperf_records::{FAMILY, Frame};
 use crate::client::answer::Answer;
+use crate::client::file;
 use crate::client::layer::{Layer, Part};
 use crate::client::manifest::{clock, of_tool};
 use crate::client::run_rows::{ChunkTimes, RunRows};
@@ -30,9 +31,9 @@ use crate::client::value::{Judge, TEXT_BYTES, text};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
-use crate::json::records::{self, RecordError};
+use crate::json::records::RecordError;
 use crate::json::{JsonReader, Result, Tree};
-use crate::sink::{FinishedRun, RunSink};
+use crate::sink::RunSink;
 use postrun_schema::{ClockKind, Doc, IssueCode, Issues, RequestRow, Status, TokenSource};
 use std::io::Read;
 
@@ -58,30 +59,27 @@ fn sniff(head: &Head) -> Sniff {
 }
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> std::result::Result<(), IngestError> {
-    let (file, head) = (source.name.clone(), source.head.clone());
-    let mut source_text = source.take_reader();
-    let mut reader = JsonReader::new(&mut source_text);
-    let mut rows = RunRows::create(sink)?;
-    let mut about = About { lengths: true, model: None };
-    let walked = records::walk(&file, &head, &mut reader, |reader| {
-        let (line, byte) = (reader.line(), reader.offset());
-        let place = || format!("{file}: line {line}, byte {byte}");
-        let record = Record::read(reader)?;
-        if record.frame.metadata == Tree::Null {
-            return Err(RecordError::NotARun("no metadata".to_string()));
-        }
-        let (row, chunks) = record.row(&mut rows.issues, &place);
-        about.lengths &= row.status != Status::Ok || row.output_tokens.is_some();
-        about.model = about.model.take().or_else(|| row.model.clone());
-        rows.push(row, &chunks, &place).map_err(RecordError::Fatal)
-    })?;
-    let not_utf8 = reader.not_utf8;
-    drop(reader);
-    rows.issues.add_many(IssueCode::NotUtf8, not_utf8, || file.clone(), || format!("{not_utf8} text(s)"));
-    if rows.len() > 0 {
-        about.commit(rows, &file, sink)?;
-    }
-    sink.close(source, source_text, AIPERF_RAW.id, walked)
+    let state = (RunRows::create(sink)?, About { lengths: true, model: None });
+    file::read(
+        source,
+        sink,
+        AIPERF_RAW.id,
+        state,
+        |(rows, about), reader, _, place| {
+            let record = Record::read(reader)?;
+            if record.frame.metadata == Tree::Null {
+                return Err(RecordError::NotARun("no metadata".to_string()));
+            }
+            let (row, chunks) = record.row(&mut rows.issues, place);
+            about.lengths &= row.status != Status::Ok || row.output_tokens.is_some();
+            about.model = about.model.take().or_else(|| row.model.clone());
+            rows.push(row, &chunks, place).map_err(RecordError::Fatal)
+        },
+        |(rows, about), sink, file| match rows.len() {
+            0 => Ok(()),
+            _ => about.commit(rows, file, sink),
+        },
+    )
 }
 
 /// What the lines say of the run.
@@ -107,16 +105,8 @@ impl About {
         manifest.not_recorded = absent.into_iter().map(String::from).collect();
         let layer = if self.lengths { Layer::Responses } else { Layer::ResponsesWithoutLengths };
         let window_unix_ns = written.origin_ns.zip(written.latest_ns);
-        let finished = FinishedRun {
-            manifest,
-            issues: written.issues,
-            requests: written.requests,
-            label: None,
-            shape: String::new(),
-            fingerprint: written.fingerprint,
-            part: Some(Part { family: FAMILY, layer, window_unix_ns, reported: Vec::new() }),
-        };
-        sink.commit(written.writer, finished)
+        let part = Part { window_unix_ns, ..Part::of(FAMILY, layer) };
+        written.commit(sink, manifest, String::new(), Some(part))
     }
 }
 

@@ -19,13 +19,14 @@
 use crate::bench::facts::load_shape;
 use crate::bench::reported::named;
 use crate::client::distribution::figure;
+use crate::client::file;
 use crate::client::manifest::of_tool;
 use crate::client::value::Judge;
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
-use crate::json::records::{self, RecordError};
-use crate::json::{JsonReader, Tree, shorten};
+use crate::json::records::RecordError;
+use crate::json::{Tree, shorten};
 use crate::sink::{Fingerprint, FinishedRun, RunSink};
 use postrun_schema::{Doc, Issues, TokenSource};
 
@@ -45,16 +46,11 @@ fn sniff(head: &Head) -> Sniff {
 }
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-    let (file, head) = (source.name.clone(), source.head.clone());
-    let mut text = source.take_reader();
-    let mut reader = JsonReader::new(&mut text);
-    let walked = records::walk(&file, &head, &mut reader, |reader| {
-        let (line, byte) = (reader.line(), reader.offset());
+    let record = |(): &mut (), reader: &mut file::Reader<'_>, sink: &mut RunSink<'_>, place: &dyn Fn() -> String| {
         let point = reader.tree(64)?;
-        commit(&point, sink, &|| format!("{file}: line {line}, byte {byte}"))
-    })?;
-    drop(reader);
-    sink.close(source, text, LLAMA_BATCHED_BENCH.id, walked)
+        commit(&point, sink, place)
+    };
+    file::read(source, sink, LLAMA_BATCHED_BENCH.id, (), record, |(), _, _| Ok(()))
 }
 
 /// Settings that stand beside the figures.

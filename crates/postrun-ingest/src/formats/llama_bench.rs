@@ -18,13 +18,14 @@
 //! When a repetition began, first tokens, gaps, failures. The warm-up is not in the file.
 
 use crate::bench::reported::{Named, named};
+use crate::client::file;
 use crate::client::manifest::of_tool;
 use crate::client::value::Judge;
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
-use crate::json::records::{self, RecordError, Walked};
-use crate::json::{JsonReader, Tree, number, shorten};
+use crate::json::records::{RecordError, Walked};
+use crate::json::{Tree, number, shorten};
 use crate::mapping::heading_of;
 use crate::sink::{Fingerprint, FinishedRun, RunSink};
 use crate::text::lines::Lines;
@@ -52,22 +53,16 @@ fn sniff(head: &Head) -> Sniff {
 }
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-    let (file, head) = (source.name.clone(), source.head.clone());
+    if !is_heading(&heading_of(&source.head, Some(b','))) {
+        let record =
+            |(): &mut (), reader: &mut file::Reader<'_>, sink: &mut RunSink<'_>, place: &dyn Fn() -> String| {
+                Test(reader.tree(TEXT_BYTES)?).commit(sink, place)
+            };
+        return file::read(source, sink, LLAMA_BENCH.id, (), record, |(), _, _| Ok(()));
+    }
+    let file = source.name.clone();
     let mut text = source.take_reader();
-    let walked = if is_heading(&heading_of(&head, Some(b','))) {
-        let mut lines = Lines::new(&mut text);
-        table(&mut lines, &file, sink)?
-    } else {
-        let mut reader = JsonReader::new(&mut text);
-        let mut walked = records::walk(&file, &head, &mut reader, |reader| {
-            let (line, byte) = (reader.line(), reader.offset());
-            let test = Test(reader.tree(TEXT_BYTES)?);
-            test.commit(sink, &|| format!("{file}: line {line}, byte {byte}"))
-        })?;
-        let not_utf8 = reader.not_utf8;
-        walked.issues.add_many(IssueCode::NotUtf8, not_utf8, || file.clone(), || format!("{not_utf8} text(s)"));
-        walked
-    };
+    let walked = table(&mut Lines::new(&mut text), &file, sink)?;
     sink.close(source, text, LLAMA_BENCH.id, walked)
 }
 

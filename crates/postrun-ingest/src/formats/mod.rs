@@ -7,18 +7,22 @@ mod aiperf_server_metrics;
 mod aiperf_summary;
 #[cfg(test)]
 mod damage_test;
+mod evalscope_perf;
 mod genai_perf_summary;
 mod gpu_dmon;
 mod guidellm;
 mod inference_benchmarker;
 mod inference_perf;
 mod inference_perf_summary;
+mod inference_profiler;
 mod llama_batched_bench;
 mod llama_bench;
 mod llama_cpp_log;
 mod llama_cpp_timings;
+mod llmperf;
 mod lmdeploy;
 mod mapping;
+mod mlperf_loadgen;
 mod nvidia_smi_csv;
 mod ollama;
 mod otlp_spans;
@@ -33,9 +37,11 @@ mod sglang_bench;
 mod sglang_request_metrics;
 mod sglang_server_log;
 mod tgi_log;
+mod trtllm_bench;
 mod trtllm_iteration_stats;
 mod vllm_bench;
 mod vllm_server_log;
+mod workload_trace;
 
 use crate::ingestor::Ingestor;
 
@@ -55,6 +61,12 @@ pub static INGESTORS: &[&Ingestor] = &[
     &inference_benchmarker::INFERENCE_BENCHMARKER,
     &llama_bench::LLAMA_BENCH,
     &llama_batched_bench::LLAMA_BATCHED_BENCH,
+    &inference_profiler::INFERENCE_PROFILER,
+    &evalscope_perf::EVALSCOPE_PERF,
+    &llmperf::LLMPERF,
+    &trtllm_bench::TRTLLM_BENCH,
+    &mlperf_loadgen::MLPERF_LOADGEN,
+    &workload_trace::WORKLOAD_TRACE,
     &mapping::MAPPING,
     &vllm_server_log::VLLM_SERVER_LOG,
     &tgi_log::TGI_LOG,

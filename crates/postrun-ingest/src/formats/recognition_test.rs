@@ -6,7 +6,7 @@ use crate::input::source::{Input, Source};
 use std::path::{Path, PathBuf};
 
 /// Ids of the ingestors that are surest of a file, and sure enough to read it unasked.
-fn sure(name: &str, head: &[u8]) -> Vec<&'static str> {
+pub(super) fn sure(name: &str, head: &[u8]) -> Vec<&'static str> {
     let head = Head::new(name, &head[..head.len().min(crate::HEAD_BYTES)]);
     let best = INGESTORS.iter().map(|i| (i.sniff)(&head)).max().unwrap();
     INGESTORS.iter().filter(|i| best >= Sniff::Plain && (i.sniff)(&head) == best).map(|i| i.id).collect()
