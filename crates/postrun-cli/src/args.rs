@@ -62,12 +62,26 @@ pub enum Command {
     Man(ManArgs),
 }
 
+/// How raw files are read; the same wherever they can be named.
+#[derive(Debug, Args)]
+pub struct ReadingArgs {
+    /// What the columns of a table of requests are (CSV, JSON or Parquet of your own load generator): a TOML file, see
+    /// `postrun explain mapping`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub mapping: Option<PathBuf>,
+    /// How many bytes of text one byte of a gzip or zstd file may stand for, beyond 256 MiB of text; more is taken for a
+    /// decompression bomb and is an error
+    #[arg(long, value_name = "TIMES", default_value_t = postrun_ingest::MOST_TIMES)]
+    pub max_expansion: u64,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   postrun ingest result.json                    writes result.postrun/
   postrun ingest sweep/ -o campaign/            one run=<label> folder a run
   zstdcat r.json.zst | postrun ingest - -o run/
-  postrun ingest r.json --format vllm_bench --label baseline")]
+  postrun ingest r.json --format vllm_bench --label baseline
+  postrun ingest mine.csv --mapping map.toml    a table of requests of your own")]
 pub struct IngestArgs {
     /// Files or folders; `-` is standard input. Gzip and zstd are read as they are
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
@@ -81,6 +95,8 @@ pub struct IngestArgs {
     /// Read the input as this format instead of recognising it (see `postrun list formats`)
     #[arg(long, visible_alias = "input-format", value_name = "FORMAT")]
     pub format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// What to add to the client's clock to get the server's, where you know it better than the recordings: `1.5s`,
     /// `-20ms`, or Unix seconds for a monotonic client clock
     #[arg(long, value_name = "OFFSET", value_parser = value::offset, allow_hyphen_values = true)]
@@ -113,6 +129,7 @@ pub enum ReportFormat {
   postrun report a/result.json b/result.json --slo ttft=500ms,tpot=50ms
   postrun report run/ --buckets 0,128,512,2k,8k --percentiles 50,75,99
   postrun report result.json --window 30s..5m --format json
+  postrun report mine.csv --mapping map.toml
   postrun report results/ -o report.html
   postrun report run/ --charts charts/")]
 pub struct ReportArgs {
@@ -156,6 +173,8 @@ pub struct ReportArgs {
     /// Read raw files as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// Fail if any record cannot be read
     #[arg(long)]
     pub strict: bool,
@@ -217,6 +236,8 @@ pub struct DiagnoseArgs {
     /// Read raw files as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
 }
 
 /// Form of a parity list.
@@ -253,6 +274,8 @@ pub struct ParityArgs {
     /// Read raw files as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
 }
 
 #[derive(Debug, Args)]
@@ -280,6 +303,8 @@ pub struct ExportArgs {
     /// Read raw files as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// Fail if any record cannot be read
     #[arg(long)]
     pub strict: bool,
@@ -295,6 +320,8 @@ pub struct InspectArgs {
     /// Read a raw file as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

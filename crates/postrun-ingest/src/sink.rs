@@ -6,9 +6,11 @@ use crate::error::IngestError;
 use crate::input::source::Source;
 use crate::json::records::Walked;
 use crate::json::shorten;
+use crate::mapping::Mapping;
 use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, PendingRun, SourceFile, Staging};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A run that is complete but not published.
 pub(crate) struct Collected {
@@ -82,6 +84,8 @@ pub struct RunSink<'a> {
     pub(crate) group: PathBuf,
     pub(crate) default_label: String,
     pub(crate) started: usize,
+    /// What the user says of the columns of tables.
+    pub(crate) mapping: Option<Arc<Mapping>>,
 }
 
 impl RunSink<'_> {

@@ -60,6 +60,7 @@ pub enum IssueCode {
     DoubleFact,
     DuplicateRequest,
     SampledRequests,
+    UnitInDoubt,
     DamagedFile,
     FileNotUsed,
     OtherModel,
@@ -69,7 +70,7 @@ pub enum IssueCode {
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 46] = [
+    pub const ALL: [IssueCode; 47] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -111,6 +112,7 @@ impl IssueCode {
         IssueCode::DoubleFact,
         IssueCode::DuplicateRequest,
         IssueCode::SampledRequests,
+        IssueCode::UnitInDoubt,
         IssueCode::DamagedFile,
         IssueCode::FileNotUsed,
         IssueCode::OtherModel,
@@ -207,6 +209,9 @@ impl IssueCode {
             IssueCode::SampledRequests => {
                 "the file keeps a sample of its requests; counts and rates made from the rows are too low"
             }
+            IssueCode::UnitInDoubt => {
+                "times that no server has in most rows: probably another unit than the mapping or the column's name says; kept"
+            }
             IssueCode::DamagedFile => {
                 "the compressed file is cut or damaged; what stood before the damage was read, what came after it is missing"
             }
@@ -242,6 +247,7 @@ impl IssueCode {
             IssueCode::TruncatedRecord
             | IssueCode::BadRecord
             | IssueCode::UnreadRest
+            | IssueCode::UnitInDoubt
             | IssueCode::DamagedFile
             | IssueCode::FileNotUsed
             | IssueCode::OutputTokensRequested => Severity::Error,

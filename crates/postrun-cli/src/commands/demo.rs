@@ -53,7 +53,8 @@ fn make(dir: &Path) -> Result<String, CliError> {
     let run = dir.join("run");
     let options = postrun_ingest::Options { label: Some("demo".to_string()), ..Default::default() };
     ingest(&[Input::Path(recording)], &run, &options)?;
-    let opened = runs::open(&[run.display().to_string()], None, true, None)?;
+    let opened =
+        runs::open(&[run.display().to_string()], postrun_ingest::Options { strict: true, ..Default::default() })?;
     let objectives = value::slo(OBJECTIVES).map_err(CliError::Argument)?.0;
     let options = Options { objectives, shapes: true, ..Options::default() };
     let reports = report::reports(&opened, &options, &RuleSet::default())?;

@@ -11,7 +11,9 @@ use postrun_report::{Look, Parts, Report, to_json, to_markdown, to_table};
 /// True when a finding met `--fail-on`.
 pub fn run(args: DiagnoseArgs) -> Result<bool, CliError> {
     let rules = report::rules(args.rules.as_deref())?;
-    let opened = runs::open(&args.inputs, args.input_format.as_deref(), false, args.clock_offset)?;
+    let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
+    let reading = postrun_ingest::Options { clock_offset_ns: args.clock_offset, ..reading };
+    let opened = runs::open(&args.inputs, reading)?;
     let objectives = args.slo.map(|slo| slo.0).unwrap_or_default();
     let options = Options { objectives, convention: args.convention, ..Options::default() };
     let reports = report::reports(&opened, &options, &rules)?;

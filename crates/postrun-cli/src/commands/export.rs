@@ -18,7 +18,9 @@ pub fn run(args: ExportArgs) -> Result<(), CliError> {
         let hint = format!("{} is not text; name a file with -o, or pipe it on", target.id);
         return Err(CliError::Argument(hint));
     }
-    let opened = runs::open(&args.inputs, args.input_format.as_deref(), args.strict, args.clock_offset)?;
+    let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
+    let reading = postrun_ingest::Options { strict: args.strict, clock_offset_ns: args.clock_offset, ..reading };
+    let opened = runs::open(&args.inputs, reading)?;
     match (opened.datasets.as_slice(), output) {
         ([dataset], None) => to_stdout(target, dataset),
         ([dataset], Some(path)) if !path.is_dir() => to_file(target, dataset, path),

@@ -1,6 +1,6 @@
 //! `postrun ingest INPUT... [-o DIR]`.
 
-use super::runs::{format_named, say_left_alone};
+use super::runs::{options, say_left_alone};
 use crate::args::IngestArgs;
 use crate::cleanup;
 use crate::error::CliError;
@@ -17,16 +17,16 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
         Some(dir) => dir,
         None => default_target(&inputs)?,
     };
+    let options = options(args.format.as_deref(), &args.reading)?;
     cleanup::on_signal(&partial_folder(&target));
     let progress = Progress::start(&inputs);
     let options = Options {
-        format: args.format.as_deref().map(format_named).transpose()?,
         label: args.label,
         replace: args.force,
         strict: args.strict,
         clock_offset_ns: args.clock_offset,
         progress: Some(progress.counter()),
-        scratch: false,
+        ..options
     };
     let outcome = ingest(&inputs, &target, &options)?;
     drop(progress);

@@ -16,8 +16,12 @@ use std::path::{Path, PathBuf};
 /// How much of a run one file tells, the finest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
+    /// Every request with every piece of its answer.
+    Responses,
     /// Every request.
     Requests,
+    /// Every request with every piece of its answer, whose lengths nobody counted.
+    ResponsesWithoutLengths,
     /// Figures of one stage of the load.
     Stage(u32),
     /// Figures of the whole.
@@ -27,12 +31,18 @@ pub(crate) enum Layer {
 }
 
 impl Layer {
+    fn of_requests(self) -> bool {
+        self.rank() <= Layer::ResponsesWithoutLengths.rank()
+    }
+
     fn rank(self) -> u8 {
         match self {
-            Layer::Requests => 0,
-            Layer::Stage(_) => 1,
-            Layer::Whole => 2,
-            Layer::Supplement => 3,
+            Layer::Responses => 0,
+            Layer::Requests => 1,
+            Layer::ResponsesWithoutLengths => 2,
+            Layer::Stage(_) => 3,
+            Layer::Whole => 4,
+            Layer::Supplement => 5,
         }
     }
 }
@@ -114,7 +124,7 @@ fn settle_groups(
             group.iter().filter(|i| layer(i).is_some_and(layers)).count()
         };
         let beside = Beside {
-            requests: has(|layer| layer == Layer::Requests) > 0,
+            requests: has(Layer::of_requests) > 0,
             stages: has(|layer| matches!(layer, Layer::Stage(_))),
             whole: has(|layer| layer == Layer::Whole) > 0,
         };

@@ -1,6 +1,7 @@
 //! What the readers of per-request records of clients share: checked values, rows that wait for their origin, figures
 //! that a client stored, and which of several files about one run counts.
 
+pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod distribution;
 pub(crate) mod file;

@@ -3,10 +3,12 @@
 use crate::error::IngestError;
 use crate::ingestor::Ingestor;
 use crate::input::source::Input;
+use crate::mapping::Mapping;
 use crate::session::{Options, Outcome, ingest};
 use arrow_array::RecordBatch;
 use postrun_schema::{Dataset, IssueCode, Manifest, Table, read_batches};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A published run with its tables as texts: what a test compares.
 pub(crate) struct ReadRun {
@@ -154,6 +156,16 @@ pub(crate) fn read_files(
         std::fs::write(path, text).unwrap();
     }
     outcome(&paths, format, dir.path()).map(|outcome| load(&outcome))
+}
+
+/// Reads `text` as a file called `name`, by a mapping called `map.toml`.
+pub(crate) fn read_mapped(mapping: &str, name: &str, text: &[u8]) -> Result<Vec<ReadRun>, IngestError> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    let mapping = Some(Arc::new(Mapping::from_toml("map.toml", mapping)?));
+    let options = Options { mapping, ..Options::default() };
+    ingest(&[Input::Path(path)], &dir.path().join("out"), &options).map(|outcome| load(&outcome))
 }
 
 /// Cuts `text` in many places: no request may come out that the whole text does not hold, and nothing panics.

@@ -67,7 +67,7 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> std::result::Result<()
         state,
         |(rows, counted_by), reader, _, place| {
             let record = Record::read(reader)?;
-            if record.metadata == Tree::Null {
+            if record.frame.metadata == Tree::Null {
                 return Err(RecordError::NotARun("no metadata".to_string()));
             }
             let (row, chunks) = record.row(rows, place, counted_by);
@@ -105,11 +105,17 @@ fn commit(sink: &mut RunSink<'_>, written: Written, by: &CountedBy) -> std::resu
     written.commit(sink, manifest, String::new(), Some(part))
 }
 
+/// What stands around the figures of a request, here and in the raw export.
+#[derive(Default)]
+pub(super) struct Frame {
+    pub(super) metadata: Tree,
+    pub(super) error: Tree,
+}
+
 /// One line as it stands.
 #[derive(Default)]
 struct Record {
-    metadata: Tree,
-    error: Tree,
+    frame: Frame,
     /// Every metric but the gaps: its value and unit.
     metrics: Vec<(String, Tree)>,
     gaps: Option<Gaps>,
@@ -121,13 +127,67 @@ struct Gaps {
     unit: String,
 }
 
+impl Frame {
+    /// Everything that is no figure of the answer.
+    pub(super) fn row(&self, judge: &mut Judge<'_>) -> RequestRow {
+        let meta = |key: &str| self.metadata.get(key);
+        RequestRow {
+            request_id: value::text(meta("x_request_id")).or_else(|| self.numbered()),
+            session: value::text(meta("x_correlation_id")).or_else(|| value::text(meta("conversation_id"))),
+            turn: meta("turn_index").count(),
+            worker: value::text(meta("worker_id")),
+            phase: self.phase(),
+            status: self.status(),
+            error: self.error_text(),
+            scheduled_send_ns: judge.point_ns("credit_issued_ns", meta("credit_issued_ns")),
+            sent_ns: judge.point_ns("request_start_ns", meta("request_start_ns")),
+            end_ns: judge.point_ns("request_end_ns", meta("request_end_ns")),
+            ..RequestRow::default()
+        }
+    }
+
+    /// Where no id was sent, the numbers of session and turn.
+    fn numbered(&self) -> Option<String> {
+        let session = self.metadata.get("session_num").integer()?;
+        Some(format!("{session}:{}", self.metadata.get("turn_index").integer().unwrap_or(0)))
+    }
+
+    fn phase(&self) -> Phase {
+        let kind = self.metadata.get("phase_kind").text();
+        match self.metadata.get("benchmark_phase").text().or(kind) {
+            None | Some("profiling") => Phase::Measured,
+            Some(_) => Phase::Warmup,
+        }
+    }
+
+    fn status(&self) -> Status {
+        match (self.metadata.get("was_cancelled"), &self.error) {
+            (Tree::Bool(true), _) => Status::Cancelled,
+            (_, Tree::Null) => Status::Ok,
+            _ => Status::Error,
+        }
+    }
+
+    fn error_text(&self) -> Option<String> {
+        let part = |key: &str| match self.error.get(key) {
+            Tree::Text(text) => Some(text.clone()),
+            Tree::Number(code) => Some(code.clone()),
+            _ => None,
+        };
+        let parts: Vec<String> = ["code", "type", "message"].into_iter().filter_map(part).collect();
+        let whole = self.error.text().map(String::from);
+        let text = whole.unwrap_or_else(|| parts.join(" "));
+        value::text(&Tree::Text(text))
+    }
+}
+
 impl Record {
     fn read<R: Read>(reader: &mut JsonReader<R>) -> std::result::Result<Record, RecordError> {
         let mut record = Record::default();
         let mut listed = true;
         reader.object(|reader, key| match key {
-            "metadata" => reader.tree(TEXT_BYTES).map(|value| record.metadata = value),
-            "error" => reader.tree(TEXT_BYTES).map(|value| record.error = value),
+            "metadata" => reader.tree(TEXT_BYTES).map(|value| record.frame.metadata = value),
+            "error" => reader.tree(TEXT_BYTES).map(|value| record.frame.error = value),
             "metrics" if reader.peek()? == Some(b'{') => reader.object(|reader, key| {
                 if key == GAPS && reader.peek()? == Some(b'{') {
                     record.gaps = Some(Gaps::read(reader)?);
@@ -174,14 +234,14 @@ impl Record {
 
     fn row(self, rows: &mut RunRows, place: &dyn Fn() -> String, by: &mut CountedBy) -> (RequestRow, ChunkTimes) {
         let judge = &mut Judge { issues: &mut rows.issues, place };
-        let meta = |key: &str| self.metadata.get(key);
         let output_by_server = self.count("usage_completion_tokens", judge);
         let prompt_by_server = self.count("usage_prompt_tokens", judge);
         let output_by_client = self.count("output_sequence_length", judge);
         let prompt_by_client = self.count("input_sequence_length", judge).or(self.count("error_isl", judge));
         by.server |= output_by_server.is_some();
         by.client |= output_by_server.is_none() && output_by_client.is_some();
-        let status = self.status();
+        let frame = self.frame.row(judge);
+        let status = frame.status;
         let ttft_ns = self.duration("time_to_first_token", judge).filter(|ns| *ns > 0);
         let e2e_ns = self.duration("request_latency", judge).filter(|_| status != Status::Error);
         // An answer without reasoning has no such metric; its length is then that of the whole output.
@@ -190,13 +250,6 @@ impl Record {
             .count("reasoning_token_count", judge)
             .or_else(|| output_by_client.zip(answer).and_then(|(all, answer)| all.checked_sub(answer)));
         let row = RequestRow {
-            request_id: value::text(meta("x_request_id")).or_else(|| self.numbered()),
-            session: value::text(meta("x_correlation_id")).or_else(|| value::text(meta("conversation_id"))),
-            turn: meta("turn_index").count(),
-            worker: value::text(meta("worker_id")),
-            phase: self.phase(),
-            status,
-            error: self.error_text(),
             streamed: match (ttft_ns, e2e_ns) {
                 (Some(_), _) => Some(true),
                 (None, Some(_)) => Some(false),
@@ -208,12 +261,9 @@ impl Record {
             client_output_tokens: output_by_client,
             requested_output_tokens: self.requested(output_by_client),
             reasoning_tokens,
-            scheduled_send_ns: judge.point_ns("credit_issued_ns", meta("credit_issued_ns")),
-            sent_ns: judge.point_ns("request_start_ns", meta("request_start_ns")),
-            end_ns: judge.point_ns("request_end_ns", meta("request_end_ns")),
             ttft_ns,
             e2e_ns,
-            ..RequestRow::default()
+            ..frame
         };
         let chunks = match (ttft_ns, &self.gaps) {
             (Some(ttft), Some(gaps)) => gaps.chunks(ttft, judge),
@@ -222,44 +272,10 @@ impl Record {
         (row, chunks)
     }
 
-    /// Where no id was sent, the numbers of session and turn.
     /// The limit that the client's own difference from it is a share of.
     fn requested(&self, output: Option<u32>) -> Option<u32> {
         let apart = self.metric("osl_mismatch_diff_pct").get("value").number()? / 100.0;
         value::undivided(f64::from(output?) / (1.0 + apart)).filter(|n| *n > 0)
-    }
-
-    fn numbered(&self) -> Option<String> {
-        let session = self.metadata.get("session_num").integer()?;
-        Some(format!("{session}:{}", self.metadata.get("turn_index").integer().unwrap_or(0)))
-    }
-
-    fn phase(&self) -> Phase {
-        let kind = self.metadata.get("phase_kind").text();
-        match self.metadata.get("benchmark_phase").text().or(kind) {
-            None | Some("profiling") => Phase::Measured,
-            Some(_) => Phase::Warmup,
-        }
-    }
-
-    fn status(&self) -> Status {
-        match (self.metadata.get("was_cancelled"), &self.error) {
-            (Tree::Bool(true), _) => Status::Cancelled,
-            (_, Tree::Null) => Status::Ok,
-            _ => Status::Error,
-        }
-    }
-
-    fn error_text(&self) -> Option<String> {
-        let part = |key: &str| match self.error.get(key) {
-            Tree::Text(text) => Some(text.clone()),
-            Tree::Number(code) => Some(code.clone()),
-            _ => None,
-        };
-        let parts: Vec<String> = ["code", "type", "message"].into_iter().filter_map(part).collect();
-        let whole = self.error.text().map(String::from);
-        let text = whole.unwrap_or_else(|| parts.join(" "));
-        value::text(&Tree::Text(text))
     }
 }
 

@@ -59,7 +59,7 @@ fn stem(path: &Path) -> String {
     let name = base_name(path);
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
     let ending = |name: &str| {
-        let known = [".json", ".jsonl", ".ndjson", ".txt", ".log", ".prom", ".otlp", ".csv", ".db"];
+        let known = [".json", ".jsonl", ".ndjson", ".txt", ".log", ".prom", ".otlp", ".csv", ".parquet", ".db"];
         known.iter().find_map(|ending| name.strip_suffix(ending)).filter(|s| !s.is_empty()).map(String::from)
     };
     // Two at most: `spans.otlp.jsonl`, `metrics.prom.txt`.
