@@ -7,8 +7,6 @@ use postrun_schema::{IssueCode, Phase, RequestRow, Status};
 
 /// Two times that differ by less are the same, written twice.
 const ROUNDING_NS: i64 = 1_000;
-/// From here on a stream that goes on behind its last token is worth a word.
-const NOTABLE_NS: i64 = 1_000_000;
 
 /// The request and its chunks.
 pub(super) fn request(cells: &mut Cells<'_, '_>) -> (RequestRow, ChunkTimes) {
@@ -34,7 +32,7 @@ pub(super) fn request(cells: &mut Cells<'_, '_>) -> (RequestRow, ChunkTimes) {
     let (e2e_ns, stream_end_ns) = match status {
         // What a failed request took is no latency.
         Status::Error => (None, stream_end_ns.or(recorded)),
-        _ => ends(cells, recorded, stream_end_ns, chunks.last().copied().filter(|_| ttft_ns.is_some())),
+        _ => ends(recorded, stream_end_ns, chunks.last().copied().filter(|_| ttft_ns.is_some())),
     };
     let row = RequestRow {
         request_id: cells.text(Fact::RequestId),
@@ -115,12 +113,7 @@ fn chunk_tokens(cells: &mut Cells<'_, '_>, chunks: usize) -> Vec<u32> {
 }
 
 /// The last token and the end of the stream. Where only the end is recorded, it stands for both.
-fn ends(
-    cells: &mut Cells<'_, '_>,
-    recorded: Option<i64>,
-    stream_end: Option<i64>,
-    last_chunk: Option<i64>,
-) -> (Option<i64>, Option<i64>) {
+fn ends(recorded: Option<i64>, stream_end: Option<i64>, last_chunk: Option<i64>) -> (Option<i64>, Option<i64>) {
     let (Some(last), Some(end)) = (last_chunk, recorded.or(stream_end)) else {
         return match (recorded, stream_end) {
             (None, end) => (last_chunk.or(end), None),
@@ -129,10 +122,6 @@ fn ends(
     };
     if end - last <= ROUNDING_NS {
         return (recorded.or(last_chunk), stream_end.filter(|end| (end - last).abs() > ROUNDING_NS));
-    }
-    if end - last > NOTABLE_NS {
-        let example = format!("last chunk at {:.6} s, end at {:.6} s", last as f64 / 1e9, end as f64 / 1e9);
-        cells.issue(IssueCode::StreamEndAfterLastToken, "end", example);
     }
     (Some(last), stream_end.or(Some(end)))
 }
