@@ -25,7 +25,7 @@ fn folder() -> PathBuf {
     root().join("notebooks")
 }
 
-/// Runs the notebook and holds its outputs to the committed ones; with `INSTA_UPDATE=always` commits are written anew.
+/// Runs the notebook and holds its outputs to the committed ones; with `INSTA_UPDATE=always` the committed notebook is written anew.
 fn executed(name: &str) -> Option<Executed> {
     let python = python("notebooks", &std::fs::read_to_string(folder().join("requirements.txt")).unwrap())?;
     let notebook = folder().join(name).with_extension("ipynb");
@@ -127,7 +127,8 @@ fn preemption() {
     let sure = |s: &&Value| s["class"] == "preemption" && s["confidence"].as_f64().unwrap() >= 0.7;
     let mut reported: Vec<_> = report["stalls"].as_array().unwrap().iter().filter(sure).map(key).collect();
     let mut found: Vec<_> = notebook.derived["preempted"].as_array().unwrap().iter().map(key).collect();
-    (reported.sort_unstable(), found.sort_unstable());
+    reported.sort_unstable();
+    found.sort_unstable();
     assert!(found.len() > 20);
     assert_eq!(found, reported);
 }
@@ -182,7 +183,8 @@ fn committed_notebooks_are_small_and_clean() {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.len() <= MOST, "{name}: {} bytes", text.len());
-        for word in ["/tmp", "/home", "/root", "/Users", "/var", "\\\\Users", "stderr", "iopub", "Traceback", "Warning"] {
+        for word in ["/tmp", "/home", "/root", "/Users", "/var", "\\\\Users", "stderr", "iopub", "Traceback", "Warning"]
+        {
             assert!(!text.contains(word), "{name}: {word}");
         }
         let content: Value = serde_json::from_str(&text).unwrap();

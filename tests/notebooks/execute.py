@@ -24,16 +24,17 @@ def main(path, executed, datasets):
     place = {"metadata": {"path": str(Path(path).parent)}}
     NotebookClient(notebook, timeout=300, kernel_name="python3", record_timing=False, resources=place).execute()
     revealed = notebook.cells.pop()["outputs"][0]["text"]
-    notebook.metadata = {
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-        "language_info": {"name": "python"},
-    }
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
     for cell in notebook.cells:
-        cell.metadata = {}
+        cell.metadata.clear()
         for output in cell.get("outputs", []):
-            if "metadata" in output:
-                output["metadata"] = {}
-    Path(executed).write_text(json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+            output.get("metadata", {}).clear()
+    nbformat.write(notebook, executed)
     print(json.dumps(json.loads(revealed)))
 
 
