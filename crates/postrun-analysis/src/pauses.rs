@@ -1,6 +1,8 @@
 //! Every long pause of a run, for those who draw each request by itself. A report has the longest of them.
 
+use crate::convention::facts::Columns;
 use crate::error::AnalysisError;
+use crate::gap_rule::GapRule;
 use crate::gaps::{self, Plan};
 use crate::requests::Requests;
 use crate::server::tracks::Tracks;
@@ -30,6 +32,9 @@ pub fn pauses(dataset: &Dataset) -> Result<Pauses, AnalysisError> {
         timeline: None,
         percentiles: &[],
         tracks: &tracks,
+        rules: &[GapRule::default()],
+        columns: &Columns::default(),
+        second_gaps: false,
     })?;
     Ok(chunks.map_or_else(Pauses::default, |chunks| {
         let found = chunks.stalls;

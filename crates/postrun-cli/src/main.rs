@@ -5,6 +5,7 @@ mod cleanup;
 mod commands;
 mod error;
 mod exit;
+mod nearest;
 mod output;
 mod progress;
 mod value;
@@ -19,12 +20,15 @@ fn main() -> ExitCode {
         Command::Ingest(args) => commands::ingest::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Diagnose(args) => return exit::diagnosed(commands::diagnose::run(args)),
+        Command::Parity(args) => return exit::diagnosed(commands::parity::run(args)),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
         Command::List(args) => commands::list::run(args),
         Command::Explain(args) => commands::explain::run(args),
         Command::Completions(args) => commands::completions::run(args),
+        Command::Man(args) => commands::man::run(args),
+        Command::Demo(args) => commands::demo::run(args),
     };
     exit::code(result)
 }

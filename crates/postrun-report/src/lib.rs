@@ -13,6 +13,7 @@ mod json_server;
 mod markdown;
 mod markup;
 mod overview;
+mod parity;
 mod pause_section;
 mod quantity;
 mod report;
@@ -28,6 +29,9 @@ pub use csv::{csv_field, to_csv};
 pub use html::to_html;
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
+pub use parity::{
+    PARITY_JSON_SCHEMA, Parity, ParityCounts, ParityRun, parity_csv, parity_json, parity_markdown, parity_table,
+};
 pub use quantity::{bytes, seconds};
 pub use report::{Parts, Report, Reports};
 pub use sections::issue_text;

@@ -37,7 +37,7 @@ pub fn to_table(reports: &Reports, parts: Parts, look: Look) -> String {
     out
 }
 
-fn render(section: &Section, look: Look, out: &mut String) {
+pub(crate) fn render(section: &Section, look: Look, out: &mut String) {
     if !out.is_empty() {
         out.push('\n');
     }

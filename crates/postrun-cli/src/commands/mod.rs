@@ -2,12 +2,15 @@
 
 mod charts;
 pub mod completions;
+pub mod demo;
 pub mod diagnose;
 pub mod explain;
 pub mod export;
 pub mod ingest;
 pub mod inspect;
 pub mod list;
+pub mod man;
+pub mod parity;
 pub mod report;
 mod runs;
 pub mod simulate;
