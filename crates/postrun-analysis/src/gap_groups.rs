@@ -163,6 +163,7 @@ mod tests {
             timeline: Some((115, 30, 2)),
             percentiles: &[],
             tracks: &Tracks::default(),
+            pauses: false,
         };
         let at_ns = [10, 20, 30, 40, 50, 60, 90];
         let chunks = RequestChunks {

@@ -41,6 +41,8 @@ pub(crate) struct Plan<'a> {
     pub percentiles: &'a [f64],
     /// Samples of the server, for the judgement of long pauses.
     pub tracks: &'a Tracks,
+    /// Whether long pauses are judged.
+    pub pauses: bool,
 }
 
 /// Distributions of one kind of gap.
@@ -65,7 +67,8 @@ pub(crate) struct ChunkFacts {
     /// Tokens inside the window, or all.
     pub tokens: f64,
     pub steady_tokens: f64,
-    pub stalls: StallFindings,
+    /// Long pauses, where they were to be judged.
+    pub stalls: Option<StallFindings>,
 }
 
 /// Reads the chunks table; `None` if the run has none.
@@ -80,10 +83,10 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
     let (mut cut, mut values) = (Pieces::default(), TokenValues::default());
     let manifest = plan.dataset.manifest();
     let smoothed = manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
-    let mut stalls = StallScan::new(plan.requests, smoothed, plan.window);
+    let mut stalls = plan.pauses.then(|| StallScan::new(plan.requests, smoothed, plan.window));
     scan.run(|chunks| {
         cut.cut(plan, chunks);
-        stalls.first(chunks);
+        stalls.iter_mut().for_each(|scan| scan.first(chunks));
         rates.add(plan, chunks, &cut.windows, &mut facts);
         for piece in &cut.pieces {
             let cell = piece.cell.and_then(|cell| chunk.cell(cell));
@@ -98,14 +101,14 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
         }
     })?;
     rates.finish(&mut facts);
-    stalls.between();
+    stalls.iter_mut().for_each(StallScan::between);
 
     facts.gap_bins = chunk.bins();
     let (mut chunk, mut token) = (chunk.plan(plan.percentiles), token.plan(plan.percentiles));
     let mut windows: Vec<_> = windows.into_iter().map(|c| c.plan(&[50.0, 95.0, 99.0])).collect();
     scan.run(|chunks| {
         cut.cut(plan, chunks);
-        stalls.second(chunks);
+        stalls.iter_mut().for_each(|scan| scan.second(chunks));
         for piece in &cut.pieces {
             let cell = piece.cell.and_then(|cell| chunk.cell(cell));
             let window = piece.window.and_then(|w| windows.get_mut(w));
@@ -120,7 +123,8 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
     })?;
     let uncertainty = manifest.clocks.server.as_ref().and_then(|c| c.offset_uncertainty_ns).unwrap_or(0);
     let track = |name: &str| plan.tracks.get(name).filter(|t| t.aligned);
-    facts.stalls = stalls.finish(track("preemptions_total"), track("kv_cache_usage"), uncertainty);
+    let judged = |scan: StallScan| scan.finish(track("preemptions_total"), track("kv_cache_usage"), uncertainty);
+    facts.stalls = stalls.map(judged);
     facts.chunk = chunk.finish(1.0);
     facts.token = if per_token { token.finish(NS_PER_PS) } else { facts.chunk.clone() };
     facts.windows = windows.into_iter().map(|s| s.finish(1.0)).collect();

@@ -38,6 +38,8 @@ pub struct Options {
     pub window: Option<Window>,
     /// Also what pictures are drawn from: that takes a pass over every metric more.
     pub shapes: bool,
+    /// Metrics alone: no long pauses are judged and no evidence for a diagnosis is collected.
+    pub metrics_only: bool,
 }
 
 /// How many requests, and how they ended.
@@ -144,6 +146,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         timeline: axis,
         percentiles: &percentiles,
         tracks: &tracks,
+        pauses: !options.metrics_only,
     })?;
 
     let whole = Scope {
@@ -154,7 +157,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         percentiles: &percentiles,
     };
     let mut facts = whole.facts(manifest, &options.objectives);
-    let stalls = chunks.as_ref().map(|c| &c.stalls);
+    let stalls = chunks.as_ref().and_then(|c| c.stalls.as_ref());
     facts.server = Question { tracks: &tracks, requests: &requests, manifest, window, stalls }.answer();
     if window.is_none() {
         facts.peak_concurrency = in_flight.peak();
@@ -173,14 +176,15 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
     let values = run_values(&facts);
     let duration_is_clients = facts.duration_s.map(|_| window.is_none() && manifest.duration_ns.is_some());
     let timeline = axis.map(|axis| over_time(axis, &requests, &in_flight, chunks.as_ref(), &tracks));
-    let evidence = evidence::collect(&evidence::Sources {
+    let sources = evidence::Sources {
         requests: &requests,
         in_flight: &in_flight,
         manifest,
         preempted: &hit_requests(stalls),
         server: &facts.server,
         timeline: timeline.as_ref(),
-    });
+    };
+    let evidence = if options.metrics_only { Evidence::default() } else { evidence::collect(&sources) };
     let shapes = options.shapes.then(|| {
         shape::collect(shape::Sources {
             dataset,

@@ -24,6 +24,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         objectives: args.slo.map(|slo| slo.0).unwrap_or_default(),
         window: args.window,
         shapes: format == ReportFormat::Html || args.charts.is_some(),
+        metrics_only: false,
     };
     let reports = reports(&opened, &options, &rules)?;
     if let Some(dir) = &args.charts {
