@@ -15,7 +15,8 @@
 //! Read ITL per token, and compare TPOT; stream every token where single gaps matter.
 //!
 //! # When it is wrong
-//! A client that reads several chunks at once makes them one.
+//! A client that reads several chunks at once makes them one. Speculative decoding is meant to do this: whoever never reads
+//! ITL can raise `misleading_tokens_per_chunk`.
 
 use crate::finding::{Effect, Evidence, Finding, Severity, Verdict};
 use crate::measure::Measure;
