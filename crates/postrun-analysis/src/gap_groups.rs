@@ -178,6 +178,7 @@ mod tests {
             rules: &[GapRule::default()],
             columns: &Columns::default(),
             second_gaps: false,
+            pauses: false,
         };
         let at_ns = [10, 20, 30, 40, 50, 60, 90];
         let chunks = RequestChunks {

@@ -51,6 +51,8 @@ pub(crate) struct Plan<'a> {
     pub columns: &'a Columns,
     /// Whether the first gap of each request is wanted by itself.
     pub second_gaps: bool,
+    /// Whether long pauses are judged.
+    pub pauses: bool,
 }
 
 /// Distributions of one kind of gap.
@@ -85,7 +87,8 @@ pub(crate) struct ChunkFacts {
     /// Tokens inside the window, or all.
     pub tokens: f64,
     pub steady_tokens: f64,
-    pub stalls: StallFindings,
+    /// Long pauses, where they were to be judged.
+    pub stalls: Option<StallFindings>,
     /// The gaps of the whole run by each rule of the plan.
     pub by_rule: Vec<(GapRule, Option<Summary>)>,
     /// Whether it is known how many tokens each chunk carried.
@@ -110,10 +113,10 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
     let (mut cut, mut values) = (Pieces::default(), TokenValues::default());
     let manifest = plan.dataset.manifest();
     let smoothed = manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
-    let mut stalls = StallScan::new(plan.requests, smoothed, plan.window);
+    let mut stalls = plan.pauses.then(|| StallScan::new(plan.requests, smoothed, plan.window));
     scan.run(|chunks| {
         cut.cut(plan, chunks);
-        stalls.first(chunks);
+        stalls.iter_mut().for_each(|scan| scan.first(chunks));
         rates.add(plan, chunks, &cut.windows, &mut facts);
         if let ([first, second, ..], Some(slot)) = (chunks.at_ns, facts.second_gaps.get_mut(chunks.request)) {
             *slot = Some(second - first);
@@ -137,7 +140,7 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
         }
     })?;
     rates.finish(&mut facts);
-    stalls.between();
+    stalls.iter_mut().for_each(StallScan::between);
 
     facts.gap_bins = chunk.bins();
     by_rule.iter_mut().for_each(|by_rule| by_rule.between(plan));
@@ -146,7 +149,7 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
     let mut windows: Vec<_> = windows.into_iter().map(|c| c.plan(&[50.0, 95.0, 99.0], Method::Linear)).collect();
     scan.run(|chunks| {
         cut.cut(plan, chunks);
-        stalls.second(chunks);
+        stalls.iter_mut().for_each(|scan| scan.second(chunks));
         by_rule.iter_mut().for_each(|by_rule| by_rule.second(plan, chunks));
         rule.extra(plan.columns.first_byte(chunks.request), chunks, |at, gap, times| {
             if let Some(selection) = cut.cell_of(at).and_then(|cell| chunk.cell(cell)) {
@@ -167,7 +170,8 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
     })?;
     let uncertainty = manifest.clocks.server.as_ref().and_then(|c| c.offset_uncertainty_ns).unwrap_or(0);
     let track = |name: &str| plan.tracks.get(name).filter(|t| t.aligned);
-    facts.stalls = stalls.finish(track("preemptions_total"), track("kv_cache_usage"), uncertainty);
+    let judged = |scan: StallScan| scan.finish(track("preemptions_total"), track("kv_cache_usage"), uncertainty);
+    facts.stalls = stalls.map(judged);
     facts.chunk = chunk.finish(1.0);
     facts.token = if per_token { token.finish(NS_PER_PS) } else { facts.chunk.clone() };
     facts.chunk = facts.chunk.map(|summary| respread(summary, &rule.0));

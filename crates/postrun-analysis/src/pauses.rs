@@ -35,9 +35,9 @@ pub fn pauses(dataset: &Dataset) -> Result<Pauses, AnalysisError> {
         rules: &[GapRule::default()],
         columns: &Columns::default(),
         second_gaps: false,
+        pauses: true,
     })?;
-    Ok(chunks.map_or_else(Pauses::default, |chunks| {
-        let found = chunks.stalls;
-        Pauses { total: found.stalls.total, judged: found.into_every() }
-    }))
+    Ok(chunks
+        .and_then(|chunks| chunks.stalls)
+        .map_or_else(Pauses::default, |found| Pauses { total: found.stalls.total, judged: found.into_every() }))
 }

@@ -46,6 +46,8 @@ pub struct Options {
     pub convention: &'static ClientConvention,
     /// Also what pictures are drawn from: that takes a pass over every metric more.
     pub shapes: bool,
+    /// Metrics alone: no long pauses are judged and no evidence for a diagnosis is collected.
+    pub metrics_only: bool,
 }
 
 /// How many requests, and how they ended.
@@ -162,6 +164,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         rules: &gap_rules(client, &reported),
         columns: &columns,
         second_gaps: reported.iter().any(|(figure, _)| figure.metric == "second_token_ms"),
+        pauses: !options.metrics_only,
     })?;
 
     let plain = Redefined::default();
@@ -174,7 +177,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         redefined: &plain,
     };
     let mut facts = scope.facts(manifest, &options.objectives);
-    let stalls = chunks.as_ref().map(|c| &c.stalls);
+    let stalls = chunks.as_ref().and_then(|c| c.stalls.as_ref());
     facts.server = Question { tracks: &tracks, requests: &requests, manifest, window, stalls }.answer();
     if window.is_none() {
         facts.peak_concurrency = in_flight.peak();
@@ -206,14 +209,15 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
     }
     let duration_is_clients = facts.duration_s.map(|_| window.is_none() && manifest.duration_ns.is_some());
     let timeline = axis.map(|axis| over_time(axis, &requests, &in_flight, chunks.as_ref(), &tracks));
-    let evidence = evidence::collect(&evidence::Sources {
+    let sources = evidence::Sources {
         requests: &requests,
         in_flight: &in_flight,
         manifest,
         preempted: &hit_requests(stalls),
         server: &facts.server,
         timeline: timeline.as_ref(),
-    });
+    };
+    let evidence = if options.metrics_only { Evidence::default() } else { evidence::collect(&sources) };
     let shapes = options.shapes.then(|| {
         shape::collect(shape::Sources {
             dataset,
