@@ -7,7 +7,7 @@ use crate::ingestor::{Ingestor, Reads, Sniff};
 use crate::input::candidate::{Candidate, LeftAlone};
 use crate::input::folder;
 use crate::input::label;
-use crate::input::source::{Input, Source};
+use crate::input::source::{Input, Source, Watch};
 use crate::mapping::Mapping;
 use crate::server::merge;
 use crate::server::recording::{Located, ServerSink};
@@ -33,6 +33,8 @@ pub struct Options {
     /// The datasets are for this process alone and gone when it ends: written in the least time, to be opened by
     /// `Dataset::open_own`.
     pub scratch: bool,
+    /// Nothing will show the SHA-256 of the sources of these scratch datasets: they go without. Others always have it.
+    pub without_hashes: bool,
     /// Fail if any record could not be read.
     pub strict: bool,
     /// Server clock minus client clock in nanoseconds, where the user knows it better than the recordings tell.
@@ -150,7 +152,9 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn read(&mut self, candidate: &Candidate) -> Result<UsedFile, IngestError> {
-        let mut source = Source::open(&candidate.input, self.options.progress.clone())?;
+        let size_alone = self.options.scratch && self.options.without_hashes;
+        let watch = Watch { progress: self.options.progress.clone(), size_alone };
+        let mut source = Source::open(&candidate.input, watch)?;
         if let Some(times) = self.options.max_expansion {
             source.allow_expansion(times);
         }

@@ -19,7 +19,7 @@ impl<W: Write> HashingWriter<W> {
     }
 
     /// Wraps `inner` where nobody will ever ask for the hash: only counts.
-    pub(crate) fn counting(inner: W) -> Self {
+    pub fn counting(inner: W) -> Self {
         HashingWriter { inner, hash: None, bytes: 0 }
     }
 

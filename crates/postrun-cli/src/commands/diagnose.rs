@@ -12,7 +12,11 @@ use postrun_report::{Look, Parts, Report, to_json, to_markdown, to_table};
 pub fn run(args: DiagnoseArgs) -> Result<bool, CliError> {
     let rules = report::rules(args.rules.as_deref())?;
     let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
-    let reading = postrun_ingest::Options { clock_offset_ns: args.clock_offset, ..reading };
+    let reading = postrun_ingest::Options {
+        clock_offset_ns: args.clock_offset,
+        without_hashes: args.format != DiagnosisFormat::Json,
+        ..reading
+    };
     let opened = runs::open(&args.inputs, reading)?;
     let objectives = args.slo.map(|slo| slo.0).unwrap_or_default();
     let options = Options { objectives, convention: args.convention, ..Options::default() };

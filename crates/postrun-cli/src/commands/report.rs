@@ -18,7 +18,12 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
     };
     let rules = rules(args.rules.as_deref())?;
     let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
-    let reading = postrun_ingest::Options { strict: args.strict, clock_offset_ns: args.clock_offset, ..reading };
+    let reading = postrun_ingest::Options {
+        strict: args.strict,
+        clock_offset_ns: args.clock_offset,
+        without_hashes: !matches!(format, ReportFormat::Json | ReportFormat::Html),
+        ..reading
+    };
     let opened = runs::open(&args.inputs, reading)?;
     let options = Options {
         buckets: args.buckets,

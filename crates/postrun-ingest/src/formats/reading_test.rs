@@ -2,7 +2,7 @@
 
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
-use crate::input::source::{Input, Source};
+use crate::input::source::{Input, Source, Watch};
 use crate::server::recording::{Recording, ServerSink};
 use crate::server::spool::Track;
 use std::io::Write;
@@ -29,7 +29,7 @@ pub(crate) fn read(
 }
 
 pub(crate) fn read_file(ingestor: &Ingestor, path: &Path, dir: &Path) -> Result<Recording, IngestError> {
-    let mut source = Source::open(&Input::Path(path.to_path_buf()), None)?;
+    let mut source = Source::open(&Input::Path(path.to_path_buf()), Watch::default())?;
     let mut sink = ServerSink::create(&source, ingestor.id, dir)?;
     match ingestor.reads {
         Reads::Server(ingest) => ingest(&mut source, &mut sink)?,

@@ -2,7 +2,7 @@
 
 use super::INGESTORS;
 use crate::ingestor::{Head, Sniff};
-use crate::input::source::{Input, Source};
+use crate::input::source::{Input, Source, Watch};
 use std::path::{Path, PathBuf};
 
 /// Ids of the ingestors that are surest of a file, and sure enough to read it unasked.
@@ -29,7 +29,7 @@ fn each_fixture_is_claimed_by_its_own_format_alone() {
     all.sort();
     let mut seen = Vec::new();
     for path in &all {
-        let source = Source::open(&Input::Path(path.clone()), None).unwrap();
+        let source = Source::open(&Input::Path(path.clone()), Watch::default()).unwrap();
         let claims = sure(&source.base_name, &source.head);
         let folder = path.strip_prefix(root).unwrap().iter().next().unwrap().to_string_lossy().into_owned();
         assert_eq!(claims.len(), 1, "{}: {claims:?}", path.display());

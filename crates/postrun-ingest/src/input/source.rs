@@ -33,6 +33,15 @@ impl Input {
     }
 }
 
+/// What is noted of the bytes that are read.
+#[derive(Default, Clone)]
+pub struct Watch {
+    /// Counts them, for a progress bar.
+    pub progress: Option<Arc<AtomicU64>>,
+    /// Nobody will see their SHA-256: it is left empty. It takes a sixth of the time of reading a large result.
+    pub size_alone: bool,
+}
+
 /// An opened input with its first bytes read.
 pub struct Source {
     /// As the user would name it.
@@ -87,7 +96,7 @@ impl Read for HashingReader {
 
 impl Source {
     /// Opens a file or standard input and reads its head.
-    pub fn open(input: &Input, progress: Option<Arc<AtomicU64>>) -> Result<Source, IngestError> {
+    pub fn open(input: &Input, watch: Watch) -> Result<Source, IngestError> {
         let (name, base_name, raw_reader): (String, String, Box<dyn Read + Send>) = match input {
             Input::Stdin => ("standard input".to_string(), "stdin".to_string(), Box::new(std::io::stdin())),
             Input::Path(path) => {
@@ -96,7 +105,7 @@ impl Source {
                 (name, base_name(path), Box::new(file))
             }
         };
-        let mut source = Source::from_reader(name, base_name, raw_reader, progress)?;
+        let mut source = Source::from_reader(name, base_name, raw_reader, watch)?;
         if let Input::Path(path) = input {
             source.path = Some(path.clone());
         }
@@ -107,11 +116,14 @@ impl Source {
         name: String,
         base_name: String,
         inner: Box<dyn Read + Send>,
-        progress: Option<Arc<AtomicU64>>,
+        watch: Watch,
     ) -> Result<Source, IngestError> {
         let raw = Arc::new(RawCount::default());
-        let mut hashing =
-            HashingReader { inner, hash: Some(HashingWriter::new(std::io::sink())), raw: Arc::clone(&raw), progress };
+        let hash = match watch.size_alone {
+            true => HashingWriter::counting(std::io::sink()),
+            false => HashingWriter::new(std::io::sink()),
+        };
+        let mut hashing = HashingReader { inner, hash: Some(hash), raw: Arc::clone(&raw), progress: watch.progress };
         let io = IngestError::io(&name);
         let start = read_up_to(&mut hashing, HEAD_BYTES).map_err(&io)?;
         let joined = std::io::Cursor::new(start.clone()).chain(ReadAhead::start(hashing));
@@ -157,7 +169,7 @@ impl Source {
 
     /// The same file once more from its start, under the same limit.
     pub(crate) fn once_more(&self, input: &Input) -> Result<Source, IngestError> {
-        let again = Source::open(input, None)?;
+        let again = Source::open(input, Watch::default())?;
         again.allow_expansion(self.expansion.most_times());
         Ok(again)
     }
