@@ -1,0 +1,263 @@
+//! Every figure of both sides with its change, interval and verdict.
+
+use crate::comparable::Comparability;
+use crate::figures::{Found, Key, figures, stretches};
+use crate::result::{Delta, DeltaScope, Method};
+use crate::side::Side;
+use crate::stats::compare::{Joint, Pair, compare};
+use crate::stats::figure::{Figure, Scale};
+use crate::stats::joint::spread;
+use crate::verdict::DeltaVerdict;
+use postrun_analysis::{Better, BucketEdges, Compute, METRICS};
+
+/// Changes of at most 2 % are no difference that anyone notices.
+pub const DEFAULT_MARGIN: f64 = 0.02;
+/// Published pairs of equal runs differ by up to 22 %, recorded ones of a quiet machine by 17 %.
+pub const DEFAULT_RUN_NOISE: f64 = 0.25;
+/// With which probability the intervals of the whole run hold together, and those of the buckets.
+const LEVELS: [f64; 2] = [0.96, 0.99];
+/// Both together.
+pub(crate) const CONFIDENCE: f64 = 0.95;
+/// Two-sided 95 % of Student's t by degrees of freedom, from 1.
+const STUDENT: [f64; 10] = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+const NORMAL: f64 = 1.96;
+
+/// What the user may set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Equal within this share.
+    pub margin: f64,
+    /// Allowance for the noise between runs, as a share, with one run a side.
+    pub run_noise: f64,
+    /// Where that allowance comes from, in words.
+    pub run_noise_from: String,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let run_noise_from = "the default: published pairs of equal runs differ by up to 22 %".to_string();
+        Settings { margin: DEFAULT_MARGIN, run_noise: DEFAULT_RUN_NOISE, run_noise_from }
+    }
+}
+
+/// One figure on both sides.
+struct Row {
+    key: Key,
+    base: Vec<Found>,
+    candidate: Vec<Found>,
+}
+
+/// All deltas, and how they were decided. `same`: both sides are one recording.
+pub(crate) fn deltas(
+    sides: (&Side, &Side),
+    edges: &BucketEdges,
+    comparable: &Comparability,
+    same: bool,
+    settings: &Settings,
+) -> (Vec<Delta>, Method) {
+    let (base, candidate) = sides;
+    let n = stretches(base.runs.iter().chain(&candidate.runs).map(|r| r.samples.ok.len()));
+    let rows = rows(base, candidate, edges.0.len(), n);
+    let mut pairs = Vec::new();
+    let mut pair_of = Vec::new();
+    for row in &rows {
+        let side = |found: &[Found]| found.iter().map(|f| f.figure.clone().ok()).collect::<Option<Vec<Figure>>>();
+        let pair = side(&row.base).zip(side(&row.candidate)).map(|(base, candidate)| Pair {
+            scale: scale(row),
+            base,
+            candidate,
+            family: usize::from(row.key.bucket.is_some()),
+            sets_length: row.key.sets_length(),
+            waits: row.key.waits(),
+        });
+        pair_of.push(pair.is_some().then_some(pairs.len()));
+        pairs.extend(pair);
+    }
+    let joint = compare(&pairs, &LEVELS);
+    let single = base.runs.len() == 1 && candidate.runs.len() == 1;
+    let allowance = if single && !same { settings.run_noise } else { 0.0 };
+    let judge = Judge { joint: &joint, pairs: &pairs, comparable, same, allowance, margin: settings.margin };
+    let mut out: Vec<Delta> =
+        rows.iter().zip(&pair_of).map(|(row, at)| judge.delta(row, *at, edges)).collect();
+    out.extend(per_run(base, candidate, &rows, same));
+    let method = Method {
+        confidence: CONFIDENCE,
+        comparisons: pairs.len() as u64,
+        stretches: n as u64,
+        block: joint.length as u64,
+        blocks: n.checked_div(joint.length.max(1)).unwrap_or(0) as u64,
+        margin: settings.margin,
+        run_noise: allowance,
+        run_noise_from: match (same, single) {
+            (true, _) => "one recording on both sides".to_string(),
+            (false, true) => settings.run_noise_from.clone(),
+            (false, false) => {
+                format!("measured: {} runs against {}", base.runs.len(), candidate.runs.len())
+            }
+        },
+        runs: [base.runs.len() as u64, candidate.runs.len() as u64],
+    };
+    (out, method)
+}
+
+fn rows(base: &Side, candidate: &Side, buckets: usize, stretches: usize) -> Vec<Row> {
+    let all = |side: &Side| -> Vec<Vec<Found>> {
+        side.runs.iter().map(|r| figures(r, buckets, stretches)).collect()
+    };
+    let (mut a, mut b) = (all(base), all(candidate));
+    let keys: Vec<Key> = a.first().into_iter().flatten().map(|f| f.key.clone()).collect();
+    let take = |runs: &mut Vec<Vec<Found>>, key: &Key| -> Option<Vec<Found>> {
+        runs.iter_mut().map(|run| Some(run.swap_remove(run.iter().position(|f| f.key == *key)?))).collect()
+    };
+    let both = keys.into_iter().filter_map(|key| {
+        let (base, candidate) = (take(&mut a, &key)?, take(&mut b, &key)?);
+        Some(Row { key, base, candidate })
+    });
+    both.collect()
+}
+
+fn scale(row: &Row) -> Scale {
+    let positive = row.base.iter().chain(&row.candidate).all(|f| f.value > 0.0);
+    if positive && row.key.metric != "failure_rate" { Scale::Ratio } else { Scale::Difference }
+}
+
+/// The mean of the runs on the scale of comparison, back in the unit.
+fn value(found: &[Found], scale: Scale) -> f64 {
+    let mean = found.iter().map(|f| scale.of(f.value)).sum::<f64>() / found.len().max(1) as f64;
+    if scale == Scale::Ratio { mean.exp() } else { mean }
+}
+
+struct Judge<'a> {
+    joint: &'a Joint,
+    pairs: &'a [Pair],
+    comparable: &'a Comparability,
+    same: bool,
+    allowance: f64,
+    margin: f64,
+}
+
+impl Judge<'_> {
+    fn delta(&self, row: &Row, at: Option<usize>, edges: &BucketEdges) -> Delta {
+        let scale = scale(row);
+        let (base, candidate) = (value(&row.base, scale), value(&row.candidate, scale));
+        let count = |found: &[Found]| found.iter().map(|f| f.count).sum();
+        let bucket = |b: usize| DeltaScope::Bucket { lo: edges.0.get(b).copied().unwrap_or(0), hi: edges.0.get(b + 1).copied() };
+        let mut delta = Delta {
+            metric: row.key.metric,
+            stat: row.key.stat.clone(),
+            scope: row.key.bucket.map_or(DeltaScope::All, bucket),
+            base,
+            candidate,
+            change: candidate - base,
+            change_share: (base != 0.0).then(|| candidate / base - 1.0),
+            interval: [None, None],
+            interval_share: [None, None],
+            verdict: DeltaVerdict::Inconclusive,
+            reason: None,
+            counts: [count(&row.base), count(&row.candidate)],
+        };
+        if self.same {
+            delta.interval = [Some(0.0), Some(0.0)];
+            delta.interval_share = delta.interval;
+            delta.verdict = DeltaVerdict::Same;
+            delta.reason = Some("the same recording on both sides");
+            return delta;
+        }
+        let found = at.and_then(|at| Some((self.joint.changes.get(at)?, self.pairs.get(at)?)));
+        let Some((change, pair)) = found else {
+            let why = row.base.iter().chain(&row.candidate).find_map(|f| f.figure.as_ref().err().copied());
+            delta.reason = why.or(Some("not in every run"));
+            return delta;
+        };
+        let between = self.between_runs(pair);
+        let (low, high) = match between > 0.0 {
+            true => (change.change - (change.change - change.low).hypot(between), change.change + (change.high - change.change).hypot(between)),
+            false => (change.low, change.high),
+        };
+        let allowed = if scale == Scale::Ratio { self.allowance.ln_1p() } else { self.allowance * base.abs() };
+        let margin = if scale == Scale::Ratio { self.margin.ln_1p() } else { self.margin * base.abs() };
+        let (wide_low, wide_high) = (low - allowed, high + allowed);
+        let share = |v: f64| match scale {
+            Scale::Ratio => Some(v.exp_m1()),
+            Scale::Difference => (base != 0.0).then(|| v / base),
+        };
+        let amount = |v: f64| if scale == Scale::Ratio { base * v.exp_m1() } else { v };
+        delta.interval = [wide_low, wide_high].map(|v| Some(amount(v)).filter(|v| v.is_finite()));
+        delta.interval_share = [wide_low, wide_high].map(|v| share(v).filter(|v| v.is_finite() && *v > -1.0));
+        if wide_low.is_infinite() {
+            delta.interval[0] = None;
+        }
+        (delta.verdict, delta.reason) = self.verdict(&row.key, (low, high), (wide_low, wide_high), margin);
+        delta
+    }
+
+    /// How far the noise between runs reaches, where repeats show it.
+    fn between_runs(&self, pair: &Pair) -> f64 {
+        let (a, b) = (pair.base.len(), pair.candidate.len());
+        let Some(freedom) = (a + b).checked_sub(2).filter(|f| *f > 0) else { return 0.0 };
+        let squares = |runs: &[Figure]| {
+            let values: Vec<f64> = runs.iter().map(|f| pair.scale.of(f.value)).collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>()
+        };
+        let all = (squares(&pair.base) + squares(&pair.candidate)) / freedom as f64;
+        let runs = pair.base.iter().chain(&pair.candidate);
+        let inside = runs.map(|f| (f.slope(pair.scale) * spread(&f.adds, self.joint.length)).powi(2)).sum::<f64>() / (a + b) as f64;
+        let noise = (all - inside).max(0.0) * (1.0 / a as f64 + 1.0 / b as f64);
+        let student = STUDENT.get(freedom - 1).copied().unwrap_or(2.2);
+        let many = self.joint.critical.get(pair.family).copied().unwrap_or(NORMAL) / NORMAL;
+        noise.sqrt() * student * many.max(1.0)
+    }
+
+    fn verdict(
+        &self,
+        key: &Key,
+        inner: (f64, f64),
+        (low, high): (f64, f64),
+        margin: f64,
+    ) -> (DeltaVerdict, Option<&'static str>) {
+        let inconclusive = |why| (DeltaVerdict::Inconclusive, Some(why));
+        if low >= -margin && high <= margin {
+            return (DeltaVerdict::Same, None);
+        }
+        if low <= 0.0 && high >= 0.0 {
+            return match inner.0 > 0.0 || inner.1 < 0.0 {
+                true => inconclusive("inside the allowance for noise between runs"),
+                false => (DeltaVerdict::Inconclusive, None),
+            };
+        }
+        if let Some(why) = self.comparable.blocks() {
+            return inconclusive(why);
+        }
+        match (key.better(), low > 0.0) {
+            (Better::Neither, _) => (DeltaVerdict::Different, None),
+            (Better::Lower, true) | (Better::Higher, false) => (DeltaVerdict::Worse, None),
+            _ if self.comparable.failures_differ => inconclusive("failure rates differ"),
+            _ => (DeltaVerdict::Better, None),
+        }
+    }
+}
+
+/// Figures of which a run has one value: levels and counts of the server, peaks.
+fn per_run(base: &Side, candidate: &Side, rows: &[Row], same: bool) -> Vec<Delta> {
+    let single = METRICS.iter().filter(|m| matches!(m.compute, Compute::PerRun(_)));
+    let others = single.filter(|m| !rows.iter().any(|r| r.key.metric == m.id));
+    let delta = |m: &&'static postrun_analysis::Metric| {
+        let (a, b) = (base.value(m.id)?, candidate.value(m.id)?);
+        Some(Delta {
+            metric: m.id,
+            stat: "value".to_string(),
+            scope: DeltaScope::All,
+            base: a,
+            candidate: b,
+            change: b - a,
+            change_share: (a != 0.0).then(|| b / a - 1.0),
+            interval: if same { [Some(0.0); 2] } else { [None; 2] },
+            interval_share: if same { [Some(0.0); 2] } else { [None; 2] },
+            verdict: if same { DeltaVerdict::Same } else { DeltaVerdict::Inconclusive },
+            reason: Some(if same { "the same recording on both sides" } else { "one value a run" }),
+            counts: [base.runs.len() as u64, candidate.runs.len() as u64],
+        })
+    };
+    others.filter_map(|m| delta(&m)).collect()
+}
