@@ -5,6 +5,7 @@ mod cases;
 mod cli;
 mod damage;
 mod dataset;
+mod doubt;
 mod golden;
 mod parity;
 mod properties;

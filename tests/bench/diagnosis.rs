@@ -96,7 +96,7 @@ fn measure(args: &Args) -> Outcome<()> {
     println!("\nrecordings");
     let mut met = Vec::new();
     for recording in labels::RECORDINGS.iter().filter(|r| wanted(r.folder)) {
-        met.push(real(recording, &recordings, scratch.path(), args)?);
+        met.extend(real(recording, &recordings, scratch.path(), args)?);
     }
     println!("{} of {} as labelled", met.iter().filter(|m| **m).count(), met.len());
     Ok(())
@@ -132,13 +132,14 @@ fn simulated(labelled: &LabelledScenario, base: &Path, args: &Args) -> Outcome<J
         println!("{}: {}", labelled.name, labels::figures(&run));
         show(&labelled.name, &diagnosis);
     }
+    let shown = fs::read_to_string(&also)?;
     if args.keep.is_none() {
         fs::remove_dir_all(&folder).ok();
     }
     Ok(Judged {
         name: labelled.name.clone(),
         causes: labelled.causes.iter().map(|c| c.id().to_string()).collect(),
-        also: fs::read_to_string(&also).unwrap_or_default().split(' ').map(String::from).collect(),
+        also: shown.split(' ').map(String::from).collect(),
         split: Some(labelled.split),
         diagnosis,
     })
@@ -153,15 +154,15 @@ fn analysed(files: &[PathBuf], dataset: &Path) -> Outcome<RunAnalysis> {
     Ok(analyse(&Dataset::open(dataset)?, &Options::default())?)
 }
 
-/// A recording against its label; true if it is met.
-fn real(recording: &Recording, recordings: &Path, scratch: &Path, args: &Args) -> Outcome<bool> {
+/// A recording against its label; true if it is met, nothing if it is not here.
+fn real(recording: &Recording, recordings: &Path, scratch: &Path, args: &Args) -> Outcome<Option<bool>> {
     let folder = recordings.join(recording.folder);
     let without: Vec<&str> = args.without.iter().map(String::as_str).collect();
     let names = labels::files(&without);
     let files: Vec<PathBuf> = names.iter().map(|n| folder.join(n)).filter(|f| f.is_file()).collect();
     if files.is_empty() {
         eprintln!("SKIPPED: {} is not here", recording.folder);
-        return Ok(true);
+        return Ok(None);
     }
     let dataset = scratch.join(recording.folder.replace('/', "-"));
     let run = analysed(&files, &dataset).map_err(|e| format!("{}: {e}", recording.folder))?;
@@ -187,7 +188,7 @@ fn real(recording: &Recording, recordings: &Path, scratch: &Path, args: &Args) -
         println!("{}: {}", recording.folder, labels::figures(&run));
         show(recording.folder, &diagnosis);
     }
-    Ok(wrong.is_none() && stray.is_empty())
+    Ok(Some(wrong.is_none() && stray.is_empty()))
 }
 
 fn show(name: &str, diagnosis: &Diagnosis) {

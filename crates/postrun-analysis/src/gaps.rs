@@ -77,7 +77,7 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
     let (mut cut, mut values) = (Pieces::default(), TokenValues::default());
     let manifest = plan.dataset.manifest();
     let smoothed = manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
-    let mut stalls = StallScan::new(plan.requests, smoothed);
+    let mut stalls = StallScan::new(plan.requests, smoothed, plan.window);
     scan.run(|chunks| {
         cut.cut(plan, chunks);
         stalls.first(chunks);

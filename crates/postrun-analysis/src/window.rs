@@ -4,7 +4,7 @@
 //! decides over its latencies, its bucket and its part in goodput and failure rate. Rates and gaps go by events: a
 //! request a second counts where the request ended, a token or gap where its chunk arrived, whichever request it belongs
 //! to. So a warm-up request that reaches into the window gives it tokens, but not its TTFT. The steady state uses the
-//! same rules. Peaks, the steady state, the timeline and the client's own figures are about the whole run.
+//! same rules. Pauses of streams count where they ended. Peaks, the steady state, the timeline and the client's own figures are about the whole run.
 
 use serde::Serialize;
 

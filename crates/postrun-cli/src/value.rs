@@ -9,6 +9,9 @@ pub struct SloArg(pub Vec<Objective>);
 /// `500ms`, `1.5s`, `2m`, `1h`, `50us` in nanoseconds.
 pub fn duration_ns(text: &str) -> Result<f64, String> {
     let text = text.trim();
+    if text.starts_with('-') {
+        return Err(format!("{text:?} is negative; times count from the first send, lengths from 0"));
+    }
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (amount, unit) = text.split_at(split);
     let scale = match unit {

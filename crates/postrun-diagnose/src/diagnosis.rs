@@ -1,10 +1,11 @@
 //! All rules over one run: findings ranked by cause, what is clear, what could not be judged.
 
-use crate::finding::{Evidence, Finding, Verdict};
+use crate::finding::{Evidence, Finding, Severity, Verdict};
 use crate::rule_set::RuleSet;
 use crate::rules::RULES;
 use crate::view::RunView;
-use postrun_analysis::RunAnalysis;
+use postrun_analysis::{RunAnalysis, find_metric};
+use postrun_schema::Table;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -45,7 +46,7 @@ pub fn diagnose(run: &RunAnalysis, set: &RuleSet) -> Diagnosis {
         match (rule.check)(&view) {
             Verdict::Found(mut finding) => {
                 finding.rule = rule.id.to_string();
-                out.findings.push(*finding);
+                out.findings.push(if view.is_unaligned() { of_whole_recording(*finding, run) } else { *finding });
             }
             Verdict::Clear(evidence) => out.cleared.push(Cleared { rule: rule.id.to_string(), evidence }),
             Verdict::NotChecked(missing) => out.not_checked.push(NotChecked { rule: rule.id.to_string(), missing }),
@@ -60,6 +61,31 @@ pub fn diagnose(run: &RunAnalysis, set: &RuleSet) -> Diagnosis {
     }
     rank(&mut out.findings);
     out
+}
+
+/// The most that a finding is sure of where it rests on samples whose place in the run is not known.
+const UNALIGNED_CONFIDENCE: f64 = 0.5;
+
+/// A finding of a run whose server's clock is not aligned. One that rests on the server's samples says so, and how much
+/// less it can be sure: the recording may hold other times, or another server.
+fn of_whole_recording(finding: Finding, run: &RunAnalysis) -> Finding {
+    let rebuilt = run.facts.server.kv_cache_usage.as_ref().is_some_and(|kv| kv.source != "recorded");
+    let rests_on_samples = finding.evidence.first().and_then(|e| find_metric(&e.metric)).is_some_and(|metric| {
+        let of_samples = |(table, _): &(Table, &str)| *table == Table::Samples;
+        metric.requires.iter().any(of_samples) && !(rebuilt && metric.id.starts_with("kv_cache"))
+    });
+    if !rests_on_samples {
+        return finding;
+    }
+    Finding {
+        severity: finding.severity.min(Severity::Warning),
+        confidence: finding.confidence.min(UNALIGNED_CONFIDENCE),
+        summary: format!(
+            "{}; counted over the server's whole recording, which is not aligned to the client's clock and may be of another time",
+            finding.summary
+        ),
+        ..finding
+    }
 }
 
 /// Links symptoms to the causes that were found too, and puts causes first: by severity, then by how much they explain.

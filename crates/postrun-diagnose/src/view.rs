@@ -4,7 +4,7 @@ use crate::finding::Evidence;
 use crate::measure::{Advice, Measure, Server};
 use crate::rule::Rule;
 use crate::thresholds::Thresholds;
-use postrun_analysis::{RunAnalysis, StallClass};
+use postrun_analysis::{RunAnalysis, StallClass, without_client};
 
 /// A run as one rule sees it.
 pub struct RunView<'a> {
@@ -41,6 +41,17 @@ impl RunView<'_> {
     /// Requests answered.
     pub fn ok(&self) -> f64 {
         self.run.requests.ok as f64
+    }
+
+    /// Requests answered; without a client those that the server finished. `None`: not known.
+    pub fn requests_answered(&self) -> Option<f64> {
+        requests_answered(self.run)
+    }
+
+    /// True where the server's clock is not aligned to the client's: the server's samples are of its whole recording.
+    pub fn is_unaligned(&self) -> bool {
+        let server = self.run.manifest.clocks.server.as_ref();
+        server.is_some_and(|clock| clock.offset_uncertainty_ns.is_none()) && !without_client(&self.run.manifest)
     }
 
     /// A measure in the words of the server at hand.
@@ -112,6 +123,12 @@ impl RunView<'_> {
     pub fn e2e_s(&self) -> Option<f64> {
         Some(self.stat("e2e_ms", "mean")? * self.count("e2e_ms") as f64 / 1e3)
     }
+}
+
+/// Requests answered in a run; without a client those that the server finished.
+pub(crate) fn requests_answered(run: &RunAnalysis) -> Option<f64> {
+    let above_zero = |n: &f64| *n > 0.0;
+    Some(run.requests.ok as f64).filter(above_zero).or(run.facts.server.requests_finished.filter(above_zero))
 }
 
 /// `4.1 s`, `830 ms`.

@@ -19,6 +19,14 @@ pub enum IngestError {
         /// File.
         file: String,
     },
+    /// Compressed, and damaged before the first byte of text.
+    #[error("{file}: the compressed file is damaged from its start ({what})")]
+    Damaged {
+        /// File.
+        file: String,
+        /// What the decoder said.
+        what: String,
+    },
     /// No ingestor knows it.
     #[error(
         "{file}: no known format fits: {seen}; known formats: {known}; name one with --input-format if you are sure"
@@ -80,15 +88,13 @@ pub enum IngestError {
         problem: String,
     },
     /// Strict reading was asked for and a record was lost.
-    #[error("{file}: {count} record(s) could not be read ({example} at {at}), and --strict was given")]
+    #[error("{at}: {example} ({count} record(s) could not be read, and --strict was given)")]
     Strict {
-        /// File.
-        file: String,
         /// How many.
         count: u64,
         /// The first.
         example: String,
-        /// Where.
+        /// File and place of the first.
         at: String,
     },
     /// `--label` with more than one run.
@@ -105,7 +111,19 @@ pub enum IngestError {
 impl IngestError {
     /// True where a file is a recording, or may be one, and could not be read.
     pub(crate) fn is_a_loss(&self) -> bool {
-        matches!(self, IngestError::NothingUsable { .. } | IngestError::Io { .. })
+        matches!(self, IngestError::NothingUsable { .. } | IngestError::Io { .. } | IngestError::Damaged { .. })
+    }
+
+    /// True where a file was read and holds nothing that can be used. Beside others it is left out, even if it was
+    /// named; what the user can put right (a name, a choice between formats) and what we must is none of these.
+    pub(crate) fn is_of_the_content(&self) -> bool {
+        matches!(
+            self,
+            IngestError::Empty { .. }
+                | IngestError::Damaged { .. }
+                | IngestError::Unrecognised { .. }
+                | IngestError::NothingUsable { .. }
+        )
     }
 
     /// Why a file was left alone, without its name.
@@ -113,6 +131,7 @@ impl IngestError {
         match self {
             IngestError::Unrecognised { .. } => "no known format".to_string(),
             IngestError::Empty { .. } => "empty".to_string(),
+            IngestError::Damaged { what, .. } => format!("damaged from its start: {what}"),
             IngestError::NothingUsable { problem, .. } => problem.clone(),
             IngestError::Io { source, .. } => source.to_string(),
             IngestError::Perhaps { format, .. } => format!("perhaps {format}: name it with --input-format {format}"),

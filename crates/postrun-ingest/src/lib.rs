@@ -14,6 +14,8 @@ mod json;
 mod metric;
 mod server;
 mod session;
+#[cfg(test)]
+mod session_test;
 mod sink;
 mod text;
 

@@ -25,6 +25,9 @@ pub struct Options {
     pub label: Option<String>,
     /// Replace an existing dataset at the target.
     pub replace: bool,
+    /// The datasets are for this process alone and gone when it ends: written in the least time, to be opened by
+    /// `Dataset::open_own`.
+    pub scratch: bool,
     /// Fail if any record could not be read.
     pub strict: bool,
     /// Server clock minus client clock in nanoseconds, where the user knows it better than the recordings tell.
@@ -55,16 +58,20 @@ pub struct Outcome {
     pub used: Vec<UsedFile>,
     /// Files of folders left alone.
     pub left_alone: Vec<LeftAlone>,
+    /// Files that the user named and that hold nothing usable.
+    pub not_used: Vec<LeftAlone>,
 }
 
 /// Reads `inputs` and publishes their runs at `target`: the dataset itself for one run, `run=<label>` folders for
 /// several. On any error nothing is left at the target.
 pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outcome, IngestError> {
     let (candidates, mut left_alone) = candidates(inputs)?;
-    let mut staging = Staging::create(target, options.replace)?;
+    let staging = Staging::create(target, options.replace)?;
+    let mut staging = if options.scratch { staging.for_own_use() } else { staging };
     let mut collected: Vec<Collected> = Vec::new();
     let mut recordings: Vec<Located> = Vec::new();
     let (mut used, mut files) = (Vec::new(), Vec::new());
+    let mut unusable: Vec<(LeftAlone, IngestError)> = Vec::new();
     for candidate in &candidates {
         let started = collected.len();
         let mut reading = Reading {
@@ -79,6 +86,11 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
                 files.push(file.name.clone());
                 used.push(file);
             }
+            // One broken file is not worth the others, but somebody meant it: said loudly, and counted.
+            Err(e) if candidate.named && e.is_of_the_content() && !options.strict => {
+                collected.truncate(started);
+                unusable.push((LeftAlone { name: candidate.name(), why: e.reason() }, e));
+            }
             // The target is ours to get right; a file of a folder is not worth the others.
             Err(e) if candidate.named || matches!(e, IngestError::Schema(_)) => return Err(e),
             // A recording that cannot be read is a loss; a file that is none is not.
@@ -90,8 +102,10 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
         }
     }
     if collected.is_empty() && recordings.is_empty() {
-        return Err(nothing_found(inputs, &left_alone));
+        let first = unusable.into_iter().next().map(|(_, e)| e);
+        return Err(first.unwrap_or_else(|| nothing_found(inputs, &left_alone)));
     }
+    let not_used: Vec<LeftAlone> = unusable.into_iter().map(|(file, _)| file).collect();
     let layered = layer::settle(collected, &files)?;
     left_alone.extend(layered.left_alone);
     let mut settled = settle(layered.kept, &files);
@@ -100,8 +114,13 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
         left_alone.push(LeftAlone { name, why: "holds runs already read from another file".to_string() });
     }
     left_alone.extend(merge::place(&mut settled.kept, recordings, &mut staging, options.clock_offset_ns)?);
+    for file in &not_used {
+        for run in &mut settled.kept {
+            run.issues.add(IssueCode::FileNotUsed, || file.name.clone(), || file.why.clone());
+        }
+    }
     if options.strict {
-        refuse_losses(&settled.kept, &files)?;
+        refuse_losses(&settled.kept)?;
     }
     let mut runs = sink::close(settled.kept);
     if let Some(label) = &options.label {
@@ -112,7 +131,7 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
     }
     let manifests = runs.iter().map(|run| run.manifest.clone()).collect();
     let datasets = staging.publish(runs)?;
-    Ok(Outcome { datasets, manifests, used, left_alone })
+    Ok(Outcome { datasets, manifests, used, left_alone, not_used })
 }
 
 /// The reading of one file.
@@ -127,11 +146,31 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn read(&mut self, candidate: &Candidate) -> Result<UsedFile, IngestError> {
         let mut source = Source::open(&candidate.input, self.options.progress.clone())?;
+        let (started, before) = (self.collected.len(), self.recordings.len());
+        let read = self.read_source(candidate, &mut source);
+        let Some(damage) = source.damage() else { return read };
+        let at = || format!("{}: {}", source.name, damage.place());
+        let issues = self.collected[started..].iter_mut().map(|run| &mut run.issues);
+        for issues in issues.chain(self.recordings[before..].iter_mut().map(|l| &mut l.recording.issues)) {
+            issues.add(IssueCode::DamagedFile, at, || damage.what.clone());
+        }
+        read.map_err(|e| match e {
+            IngestError::NothingUsable { file, format, problem } => {
+                let problem = format!("damaged at {} ({}); {problem}", damage.place(), damage.what);
+                IngestError::NothingUsable { file, format, problem }
+            }
+            other => other,
+        })
+    }
+
+    fn read_source(&mut self, candidate: &Candidate, source: &mut Source) -> Result<UsedFile, IngestError> {
         let ingestor = match self.options.format {
             Some(forced) => forced,
-            None => match recognise(&source, &candidate.input)? {
+            None => match recognise(source, &candidate.input)? {
                 (ingestor, fit) if candidate.named || fit == Sniff::Strong => ingestor,
-                (ingestor, _) => return Err(IngestError::Perhaps { file: source.name, format: ingestor.id }),
+                (ingestor, _) => {
+                    return Err(IngestError::Perhaps { file: source.name.clone(), format: ingestor.id });
+                }
             },
         };
         let started = self.collected.len();
@@ -145,16 +184,16 @@ impl Reading<'_> {
                     default_label: candidate.label.clone(),
                     started,
                 };
-                ingest(&mut source, &mut sink)?;
+                ingest(source, &mut sink)?;
             }
             Reads::Server(ingest) => {
-                let mut sink = ServerSink::create(&source, ingestor.id, &self.staging.scratch())?;
-                ingest(&mut source, &mut sink)?;
+                let mut sink = ServerSink::create(source, ingestor.id, &self.staging.scratch())?;
+                ingest(source, &mut sink)?;
                 let (group, label) = (candidate.group.clone(), candidate.label.clone());
-                self.recordings.push(Located { recording: sink.close(&source)?, file: self.file, group, label });
+                self.recordings.push(Located { recording: sink.close(source)?, file: self.file, group, label });
             }
         }
-        Ok(UsedFile { name: source.name, format: ingestor.id, runs: self.collected.len() - started })
+        Ok(UsedFile { name: source.name.clone(), format: ingestor.id, runs: self.collected.len() - started })
     }
 }
 
@@ -202,18 +241,19 @@ fn nothing_found(inputs: &[Input], left_alone: &[LeftAlone]) -> IngestError {
     }
 }
 
-fn refuse_losses(collected: &[Collected], files: &[String]) -> Result<(), IngestError> {
+fn refuse_losses(collected: &[Collected]) -> Result<(), IngestError> {
     for item in collected {
         for issue in item.issues.clone().into_sorted(item.requests) {
-            if matches!(issue.code, IssueCode::TruncatedRecord | IssueCode::BadRecord | IssueCode::NotARun) {
-                return Err(IngestError::Strict {
-                    file: files.get(item.file).cloned().unwrap_or_default(),
-                    count: issue.count,
-                    example: issue.example,
-                    at: issue.at,
-                });
+            if is_a_loss(issue.code) {
+                return Err(IngestError::Strict { count: issue.count, example: issue.example, at: issue.at });
             }
         }
     }
     Ok(())
+}
+
+/// Records are missing that the file held.
+fn is_a_loss(code: IssueCode) -> bool {
+    use IssueCode::{BadRecord, DamagedFile, NotARun, TruncatedRecord};
+    matches!(code, TruncatedRecord | BadRecord | NotARun | DamagedFile)
 }

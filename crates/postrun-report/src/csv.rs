@@ -103,6 +103,7 @@ fn unit_of(id: &str) -> &'static str {
         Some(Unit::ChunksPerSecond) => "chunks/s",
         Some(Unit::Ratio) => "share",
         Some(Unit::Bytes) => "bytes",
+        Some(Unit::Count) => "count",
         _ => "",
     }
 }

@@ -67,10 +67,24 @@ fn table(grid: &Grid, out: &mut String) {
     }
 }
 
+/// A command of ours at the start of `text`, in backticks. Only letters stand in one, so it is no markup but a code span.
+fn own_command(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix("`postrun ")?;
+    let end = inner.find(|c: char| !c.is_ascii_lowercase() && !matches!(c, ' ' | '_'))?;
+    inner[end..].starts_with('`').then(|| &text[..text.len() - inner.len() + end + 1])
+}
+
 /// Recorded text (labels, models, error messages) must not become markup.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some(command) = own_command(rest) {
+            out.push_str(command);
+            rest = &rest[command.len()..];
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
         match c {
             '|' | '*' | '_' | '`' | '[' | ']' | '<' | '>' | '\\' | '#' | '~' => {
                 out.push('\\');
@@ -82,4 +96,15 @@ fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_text_is_no_markup_and_own_commands_are_code() {
+        assert_eq!(escape("See `postrun explain stalls`."), "See `postrun explain stalls`.");
+        assert_eq!(escape("`rm` *x* `postrun <b>`"), "\\`rm\\` \\*x\\* \\`postrun \\<b\\>\\`");
+    }
 }

@@ -24,6 +24,7 @@ pub(crate) fn of_run(a: &RunAnalysis) -> Option<Section> {
     let mut section = Section::new("The server's side");
     section.lines.extend(server(a));
     section.lines.extend(clock(s));
+    section.lines.extend(unaligned(a));
     section.lines.extend(preemption(s));
     section.table = table(s);
     section.notes.extend(kv_note(s));
@@ -49,6 +50,14 @@ fn clock(s: &ServerFacts) -> Option<String> {
     })
 }
 
+/// Files that could not be placed beside others that could.
+fn unaligned(a: &RunAnalysis) -> Option<String> {
+    a.facts.server.clock.as_ref()?.uncertainty_ms?;
+    let apart = a.manifest.sources.iter().filter(|source| source.aligned == Some(false));
+    let names: Vec<&str> = apart.map(|source| source.name.as_str()).collect();
+    (!names.is_empty()).then(|| format!("not aligned: {}; figures from it are over the whole file", names.join(", ")))
+}
+
 fn preemption(s: &ServerFacts) -> Option<String> {
     let p = s.preemption.as_ref()?;
     if p.total == Some(0.0) {
@@ -70,7 +79,7 @@ fn table(s: &ServerFacts) -> Option<Grid> {
     grid.text_columns = vec![0];
     for (name, level) in [("Running requests", s.running), ("Waiting requests", s.waiting)] {
         if let Some(level) = level {
-            grid.push(vec![name.to_string(), number(level.mean), plain(level.max), String::new()]);
+            grid.push(vec![name.to_string(), cell(level.mean.map(number)), plain(level.max), String::new()]);
         }
     }
     if let Some(kv) = &s.kv_cache_usage {

@@ -6,8 +6,9 @@
 
 use crate::error::SchemaError;
 use crate::manifest::TableFile;
-use crate::table::Table;
-use crate::writer::{Sink, close_sink, create_sink, properties};
+use crate::table::{Table, is_chunk_key};
+use crate::writer::{Lifetime, Sink, close_sink, create_sink, properties};
+use arrow_schema::Schema;
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
 use parquet::data_type::Int32Type;
@@ -46,6 +47,7 @@ impl Batch {
 /// The chunks table being written. Without rows there is no table.
 pub(crate) struct ChunkWriter {
     dir: PathBuf,
+    lifetime: Lifetime,
     pending: Batch,
     thread: Option<ChunkThread>,
 }
@@ -59,8 +61,8 @@ struct ChunkThread {
 
 impl ChunkWriter {
     /// For the table in `dir`.
-    pub(crate) fn new(dir: &Path) -> ChunkWriter {
-        ChunkWriter { dir: dir.to_path_buf(), pending: Batch::default(), thread: None }
+    pub(crate) fn new(dir: &Path, lifetime: Lifetime) -> ChunkWriter {
+        ChunkWriter { dir: dir.to_path_buf(), lifetime, pending: Batch::default(), thread: None }
     }
 
     /// Adds the rows of one request and gives their number.
@@ -93,7 +95,7 @@ impl ChunkWriter {
         }
         let thread = match self.thread.take() {
             Some(thread) => thread,
-            None => ChunkThread::start(&self.dir)?,
+            None => ChunkThread::start(&self.dir, self.lifetime)?,
         };
         let thread = self.thread.insert(thread);
         let next = thread.used.try_recv().unwrap_or_default();
@@ -114,8 +116,8 @@ impl ChunkWriter {
 }
 
 impl ChunkThread {
-    fn start(dir: &Path) -> Result<ChunkThread, SchemaError> {
-        let file = ChunkFile::create(dir)?;
+    fn start(dir: &Path, lifetime: Lifetime) -> Result<ChunkThread, SchemaError> {
+        let file = ChunkFile::create(dir, lifetime)?;
         let (batches, waiting) = sync_channel(BATCHES_WAITING);
         let (back, used) = channel();
         let thread = std::thread::spawn(move || file.write_all(&waiting, &back));
@@ -127,21 +129,26 @@ impl ChunkThread {
 struct ChunkFile {
     path: PathBuf,
     file: SerializedFileWriter<Sink>,
+    lifetime: Lifetime,
     rows: u64,
 }
 
 impl ChunkFile {
-    fn create(dir: &Path) -> Result<ChunkFile, SchemaError> {
-        let (path, sink) = create_sink(dir, Table::Chunks)?;
+    fn create(dir: &Path, lifetime: Lifetime) -> Result<ChunkFile, SchemaError> {
+        let (path, sink) = create_sink(dir, Table::Chunks, lifetime)?;
         let schema = Table::Chunks.arrow_schema();
-        let mut properties = properties(Table::Chunks);
+        let schema = match lifetime {
+            Lifetime::Kept => schema,
+            Lifetime::Scratch => without_keys(&schema),
+        };
+        let mut properties = properties(Table::Chunks, lifetime);
         add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
         let open = || {
             let columns = ArrowSchemaConverter::new().convert(&schema)?;
             SerializedFileWriter::new(sink, columns.root_schema_ptr(), Arc::new(properties))
         };
         let file = open().map_err(SchemaError::parquet(&path))?;
-        Ok(ChunkFile { path, file, rows: 0 })
+        Ok(ChunkFile { path, file, lifetime, rows: 0 })
     }
 
     fn write_all(mut self, waiting: &Receiver<Batch>, back: &Sender<Batch>) -> Result<TableFile, SchemaError> {
@@ -167,13 +174,14 @@ impl ChunkFile {
             }
         }
         let sink = self.file.into_inner().map_err(SchemaError::parquet(&self.path))?;
-        close_sink(&self.path, sink, self.rows)
+        close_sink(&self.path, sink, self.rows, self.lifetime)
     }
 
     fn write_group(&mut self, batches: &[Batch]) -> Result<(), ParquetError> {
         let mut group = self.file.next_row_group()?;
         let mut scratch = Vec::new();
-        for column in Table::Chunks.columns() {
+        let written = |name: &str| self.lifetime == Lifetime::Kept || !is_chunk_key(Table::Chunks, name);
+        for column in Table::Chunks.columns().iter().filter(|column| written(column.name)) {
             let Some(mut open) = group.next_column()? else { break };
             for batch in batches {
                 match (column.name, open.untyped()) {
@@ -188,6 +196,11 @@ impl ChunkFile {
         }
         group.close().map(drop)
     }
+}
+
+fn without_keys(schema: &Schema) -> Arc<Schema> {
+    let kept = schema.fields().iter().filter(|field| !is_chunk_key(Table::Chunks, field.name()));
+    Arc::new(Schema::new(kept.cloned().collect::<Vec<_>>()))
 }
 
 /// As Parquet stores unsigned numbers: the same bits.

@@ -8,26 +8,33 @@ use std::path::Path;
 /// A writer that counts and hashes what goes through it.
 pub struct HashingWriter<W> {
     inner: W,
-    hash: Sha256,
+    hash: Option<Sha256>,
     bytes: u64,
 }
 
 impl<W: Write> HashingWriter<W> {
     /// Wraps `inner`.
     pub fn new(inner: W) -> Self {
-        HashingWriter { inner, hash: Sha256::new(), bytes: 0 }
+        HashingWriter { inner, hash: Some(Sha256::new()), bytes: 0 }
     }
 
-    /// The inner writer, the number of bytes and their SHA-256 in hex.
+    /// Wraps `inner` where nobody will ever ask for the hash: only counts.
+    pub(crate) fn counting(inner: W) -> Self {
+        HashingWriter { inner, hash: None, bytes: 0 }
+    }
+
+    /// The inner writer, the number of bytes and their SHA-256 in hex; empty where they were only counted.
     pub fn finish(self) -> (W, u64, String) {
-        (self.inner, self.bytes, hex(&self.hash.finalize()))
+        (self.inner, self.bytes, self.hash.map(|hash| hex(&hash.finalize())).unwrap_or_default())
     }
 }
 
 impl<W: Write> Write for HashingWriter<W> {
     fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
         let n = self.inner.write(buf)?;
-        self.hash.update(&buf[..n]);
+        if let Some(hash) = &mut self.hash {
+            hash.update(&buf[..n]);
+        }
         self.bytes += n as u64;
         Ok(n)
     }

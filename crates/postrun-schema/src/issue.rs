@@ -60,11 +60,13 @@ pub enum IssueCode {
     DoubleFact,
     DuplicateRequest,
     SampledRequests,
+    DamagedFile,
+    FileNotUsed,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 41] = [
+    pub const ALL: [IssueCode; 43] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -106,6 +108,8 @@ impl IssueCode {
         IssueCode::DoubleFact,
         IssueCode::DuplicateRequest,
         IssueCode::SampledRequests,
+        IssueCode::DamagedFile,
+        IssueCode::FileNotUsed,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -174,7 +178,9 @@ impl IssueCode {
             IssueCode::ClockStep => {
                 "the clock of a log without a time zone fell back by an hour; later times were moved on by it"
             }
-            IssueCode::UnorderedTimes => "times that run backwards by more than a minute; kept as they stand",
+            IssueCode::UnorderedTimes => {
+                "times that run backwards (in logs: by more than a minute); kept as they stand"
+            }
             IssueCode::ForeignLines => "lines that are none of this server's known ones; passed over",
             IssueCode::LongLine => "a line of more than a mebibyte; its rest was passed over",
             IssueCode::ServerRequestNotJoined => {
@@ -195,6 +201,10 @@ impl IssueCode {
             IssueCode::SampledRequests => {
                 "the file keeps a sample of its requests; counts and rates made from the rows are too low"
             }
+            IssueCode::DamagedFile => {
+                "the compressed file is cut or damaged; what stood before the damage was read, what came after it is missing"
+            }
+            IssueCode::FileNotUsed => "a file that was named holds nothing usable; the figures are without it",
             IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
         }
     }
@@ -217,6 +227,8 @@ impl IssueCode {
             IssueCode::TruncatedRecord
             | IssueCode::BadRecord
             | IssueCode::UnreadRest
+            | IssueCode::DamagedFile
+            | IssueCode::FileNotUsed
             | IssueCode::OutputTokensRequested => Severity::Error,
             _ => Severity::Warning,
         }

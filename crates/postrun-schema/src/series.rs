@@ -83,6 +83,28 @@ pub const SERIES: &[Series] = &[
     counter("requests_aborted_total", "requests that the client or the server gave up"),
 ];
 
+/// Above it a share is no share, perhaps a percentage. A little more than 1 comes from rounding and stays.
+const LARGEST_SHARE: f64 = 1.5;
+/// No server holds so many requests at once.
+const MOST_AT_ONCE: f64 = 1e9;
+/// 2 to the power of 53: beyond it a float does not tell a count from the next one, and no machine has counted so far.
+const LARGEST_COUNT: f64 = 9_007_199_254_740_992.0;
+/// Nothing that computes is so hot.
+const HOTTEST_CELSIUS: f64 = 1000.0;
+
+impl Series {
+    /// What a value of this series can be. Anything else is a fault of the source, and no value.
+    pub fn admits(&self, value: f64) -> bool {
+        let range = match self.name {
+            "kv_cache_usage" | "prefix_cache_hit_rate" | "gpu_utilization" => 0.0..=LARGEST_SHARE,
+            "gpu_temperature_celsius" => -HOTTEST_CELSIUS..=HOTTEST_CELSIUS,
+            "running" | "waiting" | "swapped" | "batch_requests" => 0.0..=MOST_AT_ONCE,
+            _ => 0.0..=LARGEST_COUNT,
+        };
+        range.contains(&value)
+    }
+}
+
 /// The canonical series of this name.
 pub fn find_series(name: &str) -> Option<&'static Series> {
     SERIES.iter().find(|s| s.name == name)
@@ -114,6 +136,17 @@ pub fn label_text<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_is_not_admitted() {
+        let admits = |name: &str, value| find_series(name).unwrap().admits(value);
+        for series in SERIES {
+            assert!(series.admits(0.0) && !series.admits(1e23) && !series.admits(f64::NAN), "{}", series.name);
+        }
+        assert!(admits("waiting", 40_000.0) && !admits("waiting", -1.0) && !admits("waiting", 1e10));
+        assert!(admits("kv_cache_usage", 1.0) && !admits("kv_cache_usage", 97.0));
+        assert!(admits("output_tokens_total", 1e13) && admits("gpu_temperature_celsius", -10.0));
+    }
 
     #[test]
     fn labels_are_sorted_and_escaped() {

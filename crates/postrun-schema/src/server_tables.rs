@@ -73,7 +73,7 @@ impl PendingRun {
         let path = self.dir.join(Table::Requests.file_name());
         let old = self.dir.join("requests.before");
         std::fs::rename(&path, &old).map_err(SchemaError::io(&path))?;
-        let mut writer = TableWriter::create(&self.dir, Table::Requests)?;
+        let mut writer = TableWriter::create(&self.dir, Table::Requests, self.lifetime)?;
         read_batches(&old, &[], |batch| writer.write(&filled(&batch, &facts)?))?;
         self.manifest.tables.insert(Table::Requests.name().to_string(), writer.finish()?);
         std::fs::remove_file(&old).map_err(SchemaError::io(&old))
@@ -171,7 +171,7 @@ impl ServerTables<'_> {
         let batch = self.pending_samples.take_batch()?;
         let writer = match &mut self.samples {
             Some(writer) => writer,
-            none => none.insert(TableWriter::create(&self.run.dir, Table::Samples)?),
+            none => none.insert(TableWriter::create(&self.run.dir, Table::Samples, self.run.lifetime)?),
         };
         writer.write(&batch)
     }
@@ -184,7 +184,7 @@ impl ServerTables<'_> {
         self.pending_events.clear();
         let writer = match &mut self.events {
             Some(writer) => writer,
-            none => none.insert(TableWriter::create(&self.run.dir, Table::Events)?),
+            none => none.insert(TableWriter::create(&self.run.dir, Table::Events, self.run.lifetime)?),
         };
         writer.write(&batch)
     }

@@ -4,13 +4,15 @@ use crate::dataset::is_dataset;
 use crate::error::SchemaError;
 use crate::manifest::MANIFEST_FILE;
 use crate::table::Table;
-use crate::writer::{DatasetWriter, PendingRun};
+use crate::writer::{DatasetWriter, Lifetime, PendingRun};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// How often to try again where another process publishes at the same place.
-const ATTEMPTS: usize = 100;
+/// How often to try again where another process publishes at the same place, and how long to wait between.
+const ATTEMPTS: usize = 500;
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// A folder beside the target that holds runs until they are published.
 #[derive(Debug)]
@@ -18,6 +20,7 @@ pub struct Staging {
     target: PathBuf,
     dir: PathBuf,
     replace: bool,
+    lifetime: Lifetime,
     next: u32,
 }
 
@@ -32,25 +35,27 @@ impl Staging {
     /// Prepares to write `target`. With `replace`, an existing dataset there is replaced when all is complete;
     /// anything else that exists is an error and stays untouched.
     pub fn create(target: &Path, replace: bool) -> Result<Staging, SchemaError> {
-        if target.exists() && !replace {
-            return Err(SchemaError::Exists { path: target.to_path_buf() });
-        }
-        if target.exists() && !is_replaceable(target) && target.exists() {
-            return Err(SchemaError::Foreign { path: target.to_path_buf() });
-        }
+        admit(target, replace)?;
         let dir = partial_folder(target);
         if dir.exists() {
             std::fs::remove_dir_all(&dir).map_err(SchemaError::io(&dir))?;
         }
         std::fs::create_dir_all(&dir).map_err(SchemaError::io(&dir))?;
-        Ok(Staging { target: target.to_path_buf(), dir, replace, next: 0 })
+        Ok(Staging { target: target.to_path_buf(), dir, replace, lifetime: Lifetime::Kept, next: 0 })
+    }
+
+    /// The runs are for this process alone, which opens them with [`crate::Dataset::open_own`] and removes them: they are
+    /// written in the least time, and for no other reader.
+    pub fn for_own_use(mut self) -> Staging {
+        self.lifetime = Lifetime::Scratch;
+        self
     }
 
     /// A writer for one more run.
     pub fn writer(&mut self) -> Result<DatasetWriter, SchemaError> {
         let dir = self.dir.join(format!("{:06}", self.next));
         self.next += 1;
-        DatasetWriter::create(&dir)
+        DatasetWriter::create(&dir, self.lifetime)
     }
 
     /// A folder for what must lie on disk for a while; gone when the runs are published.
@@ -88,30 +93,34 @@ impl Staging {
 
 impl Staging {
     /// Whatever came to lie at the target meanwhile is replaced only where that was asked for. Another process may
-    /// publish there at the same moment: renaming onto a folder that is not empty fails, and is tried again.
+    /// publish there at the same moment: both steps are renames, which happen or fail whole, and are tried again.
     fn move_to_target(&self, complete: &Path) -> Result<(), SchemaError> {
+        let mut failed = None;
         for _ in 0..ATTEMPTS {
-            if self.target.exists() {
-                if !self.replace {
-                    return Err(SchemaError::Exists { path: self.target.clone() });
-                }
-                if !is_replaceable(&self.target) && self.target.exists() {
-                    return Err(SchemaError::Foreign { path: self.target.clone() });
-                }
+            if admit(&self.target, self.replace)? == Standing::Replaceable {
                 // Moved aside in one step: nobody sees half a dataset.
                 let mut old = self.dir.clone().into_os_string();
                 old.push(".replaced");
-                if std::fs::rename(&self.target, &old).is_err() {
+                let moved = std::fs::rename(&self.target, &old);
+                let _ = std::fs::remove_dir_all(&old);
+                if let Err(e) = moved {
+                    failed = Some(e);
+                    std::thread::sleep(PAUSE);
                     continue;
                 }
-                let _ = std::fs::remove_dir_all(&old);
             }
             match std::fs::rename(complete, &self.target) {
-                Err(_) if self.target.exists() => {}
-                result => return result.map_err(SchemaError::io(&self.target)),
+                Ok(()) => return Ok(()),
+                // Somebody was quicker; what they put there may be gone again already.
+                Err(e) if is_occupied(&e) || self.target.exists() => failed = Some(e),
+                Err(e) => return Err(SchemaError::io(&self.target)(e)),
             }
+            std::thread::sleep(PAUSE);
         }
-        Err(SchemaError::Exists { path: self.target.clone() })
+        Err(match failed {
+            Some(e) => SchemaError::io(&self.target)(e),
+            None => SchemaError::Exists { path: self.target.clone() },
+        })
     }
 
     /// Removes what belongs to no published run: records that turned out unusable, runs read twice.
@@ -131,6 +140,45 @@ impl Drop for Staging {
         // Best effort: whatever is left has no manifest at a place where a reader looks.
         let _ = std::fs::remove_dir_all(&self.dir);
     }
+}
+
+/// What lies where a dataset is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Nothing.
+    Free,
+    /// What may be replaced.
+    Replaceable,
+}
+
+/// Whether a dataset may be put at `target`. A folder that another process moves away while it is looked at seems to
+/// lack parts, so a verdict counts only where the same folder lies there before and after.
+fn admit(target: &Path, replace: bool) -> Result<Standing, SchemaError> {
+    loop {
+        let Some(seen) = identity(target)? else { return Ok(Standing::Free) };
+        if !replace {
+            return Err(SchemaError::Exists { path: target.to_path_buf() });
+        }
+        if is_replaceable(target) {
+            return Ok(Standing::Replaceable);
+        }
+        if identity(target)?.is_some_and(|now| now == seen) {
+            return Err(SchemaError::Foreign { path: target.to_path_buf() });
+        }
+    }
+}
+
+/// What tells the folder at a place from another one there. The handle keeps it from being given to a new folder.
+fn identity(place: &Path) -> Result<Option<same_file::Handle>, SchemaError> {
+    match same_file::Handle::from_path(place) {
+        Ok(handle) => Ok(Some(handle)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(SchemaError::io(place)(e)),
+    }
+}
+
+fn is_occupied(e: &std::io::Error) -> bool {
+    matches!(e.kind(), std::io::ErrorKind::DirectoryNotEmpty | std::io::ErrorKind::AlreadyExists)
 }
 
 /// Empty, or nothing in it but what postrun wrote.
@@ -160,5 +208,55 @@ fn write_manifest(run: &PendingRun) -> Result<(), SchemaError> {
         .map_err(|e| SchemaError::BadManifest { path: path.clone(), message: e.to_string() })?;
     text.push('\n');
     let mut file = std::fs::File::create(&path).map_err(SchemaError::io(&path))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(SchemaError::io(&path))
+    file.write_all(text.as_bytes()).map_err(SchemaError::io(&path))?;
+    match run.lifetime {
+        Lifetime::Kept => file.sync_all().map_err(SchemaError::io(&path)),
+        Lifetime::Scratch => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder that passes for a dataset.
+    fn dataset(dir: &Path) {
+        std::fs::create_dir_all(dir).unwrap();
+        let manifest = format!("{{\"schema\":\"{}\"}}", crate::manifest::SCHEMA);
+        std::fs::write(dir.join(MANIFEST_FILE), manifest).unwrap();
+        Table::ALL.iter().for_each(|table| std::fs::write(dir.join(table.file_name()), "").unwrap());
+    }
+
+    #[test]
+    fn all_who_publish_at_one_place_succeed() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("out");
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let (root, target) = (dir.path(), target.clone());
+                scope.spawn(move || {
+                    for round in 0..200 {
+                        let own = root.join(format!("out.partial-{writer}-{round}"));
+                        dataset(&own);
+                        let staging = Staging { target: target.clone(), dir: own.clone(), replace: true, next: 0 };
+                        staging.move_to_target(&own).unwrap();
+                    }
+                });
+            }
+        });
+        assert!(is_replaceable(&target));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside the target");
+    }
+
+    #[test]
+    fn what_others_keep_at_the_place_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("out");
+        assert_eq!(admit(&target, false).unwrap(), Standing::Free);
+        dataset(&target);
+        assert_eq!(admit(&target, true).unwrap(), Standing::Replaceable);
+        assert!(matches!(admit(&target, false), Err(SchemaError::Exists { .. })));
+        std::fs::write(target.join("notes.txt"), "mine").unwrap();
+        assert!(matches!(admit(&target, true), Err(SchemaError::Foreign { .. })));
+    }
 }

@@ -20,21 +20,39 @@ use std::path::{Path, PathBuf};
 const ROW_GROUP_ROWS: usize = 1 << 20;
 const REQUEST_BATCH_ROWS: usize = 1 << 13;
 
+/// Whether a dataset outlives the command that writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Lifetime {
+    /// It is kept: hashed, on disk before it is published, small.
+    #[default]
+    Kept,
+    /// The process that writes it reads it once and removes it: nothing is hashed, pushed to disk or made small, and
+    /// the chunks table has no keys, which follow from the requests table.
+    Scratch,
+}
+
 /// Where the bytes of a table go.
 pub(crate) type Sink = HashingWriter<BufWriter<File>>;
 
 /// Creates the file of a table.
-pub(crate) fn create_sink(dir: &Path, table: Table) -> Result<(PathBuf, Sink), SchemaError> {
+pub(crate) fn create_sink(dir: &Path, table: Table, lifetime: Lifetime) -> Result<(PathBuf, Sink), SchemaError> {
     let path = dir.join(table.file_name());
     let file = File::create(&path).map_err(SchemaError::io(&path))?;
-    Ok((path, HashingWriter::new(BufWriter::with_capacity(1 << 18, file))))
+    let buffer = BufWriter::with_capacity(1 << 18, file);
+    let sink = match lifetime {
+        Lifetime::Kept => HashingWriter::new(buffer),
+        Lifetime::Scratch => HashingWriter::counting(buffer),
+    };
+    Ok((path, sink))
 }
 
-/// Sees to it that the file is on disk.
-pub(crate) fn close_sink(path: &Path, sink: Sink, rows: u64) -> Result<TableFile, SchemaError> {
+/// Sees to it that a file that is kept is on disk.
+pub(crate) fn close_sink(path: &Path, sink: Sink, rows: u64, lifetime: Lifetime) -> Result<TableFile, SchemaError> {
     let (buffer, bytes, sha256) = sink.finish();
     let file = buffer.into_inner().map_err(|e| SchemaError::Io { path: path.to_path_buf(), source: e.into_error() })?;
-    file.sync_all().map_err(SchemaError::io(path))?;
+    if lifetime == Lifetime::Kept {
+        file.sync_all().map_err(SchemaError::io(path))?;
+    }
     Ok(TableFile { rows, bytes, sha256 })
 }
 
@@ -42,14 +60,15 @@ pub(crate) struct TableWriter {
     path: PathBuf,
     arrow: ArrowWriter<Sink>,
     rows: u64,
+    lifetime: Lifetime,
 }
 
 impl TableWriter {
-    pub(crate) fn create(dir: &Path, table: Table) -> Result<Self, SchemaError> {
-        let (path, sink) = create_sink(dir, table)?;
-        let arrow = ArrowWriter::try_new(sink, table.arrow_schema(), Some(properties(table)))
+    pub(crate) fn create(dir: &Path, table: Table, lifetime: Lifetime) -> Result<Self, SchemaError> {
+        let (path, sink) = create_sink(dir, table, lifetime)?;
+        let arrow = ArrowWriter::try_new(sink, table.arrow_schema(), Some(properties(table, lifetime)))
             .map_err(SchemaError::parquet(&path))?;
-        Ok(TableWriter { path, arrow, rows: 0 })
+        Ok(TableWriter { path, arrow, rows: 0, lifetime })
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), SchemaError> {
@@ -59,17 +78,24 @@ impl TableWriter {
 
     pub(crate) fn finish(self) -> Result<TableFile, SchemaError> {
         let sink = self.arrow.into_inner().map_err(SchemaError::parquet(&self.path))?;
-        close_sink(&self.path, sink, self.rows)
+        close_sink(&self.path, sink, self.rows, self.lifetime)
     }
 }
 
-pub(crate) fn properties(table: Table) -> WriterProperties {
+pub(crate) fn properties(table: Table, lifetime: Lifetime) -> WriterProperties {
     let base = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_created_by("postrun".to_string())
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_compression(match lifetime {
+            Lifetime::Kept => Compression::ZSTD(ZstdLevel::default()),
+            Lifetime::Scratch => Compression::UNCOMPRESSED,
+        })
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
     match table {
+        // Read once as a whole: neither a dictionary nor a minimum spares anybody anything.
+        Table::Requests if lifetime == Lifetime::Scratch => {
+            base.set_dictionary_enabled(false).set_statistics_enabled(EnabledStatistics::None).build()
+        }
         // Times of one request rise slowly: deltas of about 24 bits. Bit-packed deltas do not compress further, so zstd
         // would only cost time. Keys stand hundreds of times in a row, and every request counts from 0 as the one before:
         // of such repeats zstd alone makes the least, and is the quickest.
@@ -96,6 +122,7 @@ pub(crate) fn properties(table: Table) -> WriterProperties {
 /// Memory: one row group of chunks and one batch of requests.
 pub struct DatasetWriter {
     dir: PathBuf,
+    lifetime: Lifetime,
     requests: TableWriter,
     pending_requests: Vec<RequestRow>,
     written_requests: u32,
@@ -105,14 +132,15 @@ pub struct DatasetWriter {
 
 impl DatasetWriter {
     /// Makes `dir` and opens its tables. `dir` must not exist.
-    pub fn create(dir: &Path) -> Result<Self, SchemaError> {
+    pub(crate) fn create(dir: &Path, lifetime: Lifetime) -> Result<Self, SchemaError> {
         std::fs::create_dir_all(dir).map_err(SchemaError::io(dir))?;
         Ok(DatasetWriter {
             dir: dir.to_path_buf(),
-            requests: TableWriter::create(dir, Table::Requests)?,
+            lifetime,
+            requests: TableWriter::create(dir, Table::Requests, lifetime)?,
             pending_requests: Vec::new(),
             written_requests: 0,
-            chunks: ChunkWriter::new(dir),
+            chunks: ChunkWriter::new(dir, lifetime),
             reported: Vec::new(),
         })
     }
@@ -164,12 +192,12 @@ impl DatasetWriter {
             tables.insert(Table::Chunks.name().to_string(), chunks);
         }
         if !self.reported.is_empty() {
-            let mut writer = TableWriter::create(&self.dir, Table::Reported)?;
+            let mut writer = TableWriter::create(&self.dir, Table::Reported, self.lifetime)?;
             writer.write(&reported_batch(&self.reported)?)?;
             tables.insert(Table::Reported.name().to_string(), writer.finish()?);
         }
         manifest.tables = tables;
-        Ok(PendingRun { manifest, dir: self.dir })
+        Ok(PendingRun { manifest, dir: self.dir, lifetime: self.lifetime })
     }
 }
 
@@ -179,6 +207,7 @@ pub struct PendingRun {
     /// What will be written; the label may still change.
     pub manifest: Manifest,
     pub(crate) dir: PathBuf,
+    pub(crate) lifetime: Lifetime,
 }
 
 impl PendingRun {
@@ -187,7 +216,7 @@ impl PendingRun {
         if rows.is_empty() {
             return Ok(());
         }
-        let mut writer = TableWriter::create(&self.dir, Table::Reported)?;
+        let mut writer = TableWriter::create(&self.dir, Table::Reported, self.lifetime)?;
         writer.write(&reported_batch(rows)?)?;
         self.manifest.tables.insert(Table::Reported.name().to_string(), writer.finish()?);
         Ok(())

@@ -49,9 +49,9 @@ pub(crate) fn of(r: &Requests, f: &InFlight, server: &ServerFacts) -> Option<Out
         rows.iter().filter_map(|i| Some((at(server_ttft, *i)? - at(queue, *i)? - at(prefill, *i)?).max(0.0))).collect();
     let span = r.span();
     let mean = span.map_or(0.0, |s| f.area(s.start_ns, s.end_ns) / (s.end_ns - s.start_ns).max(1) as f64);
-    let engine = |get: &dyn Fn(&crate::server::Level) -> f64| {
+    let engine = |get: &dyn Fn(&crate::server::Level) -> Option<f64>| {
         let (running, waiting) = (server.running.as_ref()?, server.waiting.as_ref());
-        Some(get(running) + waiting.map_or(0.0, get))
+        Some(get(running)? + waiting.and_then(get).unwrap_or(0.0))
     };
     let enough = |list: &[f64]| list.len() * 10 >= rows.len() * 9;
     Some(Outside {
@@ -61,7 +61,7 @@ pub(crate) fn of(r: &Requests, f: &InFlight, server: &ServerFacts) -> Option<Out
         front_end_ms: median(&mut front).filter(|_| enough(&front)),
         ttft_ms: median(&mut rows.iter().filter_map(|i| at(ttft, *i)).collect::<Vec<_>>())?,
         peak_in_flight: f.peak().unwrap_or(0),
-        peak_in_engine: engine(&|l| l.max),
+        peak_in_engine: engine(&|l| Some(l.max)),
         mean_in_flight: mean,
         mean_in_engine: engine(&|l| l.mean),
     })

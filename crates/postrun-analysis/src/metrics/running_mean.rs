@@ -19,5 +19,5 @@ pub(super) static RUNNING_MEAN: Metric = Metric {
     better: Better::Neither,
     requires: &[(Table::Samples, "running")],
     doc: Doc::from_source(include_str!("running_mean.rs")),
-    compute: Compute::PerRun(|run| Some(run.server.running?.mean)),
+    compute: Compute::PerRun(|run| run.server.running?.mean),
 };

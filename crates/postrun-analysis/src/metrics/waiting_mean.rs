@@ -20,5 +20,5 @@ pub(super) static WAITING_MEAN: Metric = Metric {
     better: Better::Lower,
     requires: &[(Table::Samples, "waiting")],
     doc: Doc::from_source(include_str!("waiting_mean.rs")),
-    compute: Compute::PerRun(|run| Some(run.server.waiting?.mean)),
+    compute: Compute::PerRun(|run| run.server.waiting?.mean),
 };

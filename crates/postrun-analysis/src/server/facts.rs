@@ -47,8 +47,8 @@ pub struct KvCacheUsage {
 /// A level over time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Level {
-    /// Mean over time.
-    pub mean: f64,
+    /// Mean over time; null: too few samples for one.
+    pub mean: Option<f64>,
     /// Largest sample.
     pub max: f64,
 }
@@ -99,10 +99,10 @@ pub(crate) struct Question<'a> {
 impl Question<'_> {
     pub(crate) fn answer(&self) -> ServerFacts {
         let window = self.window.or_else(|| self.requests.extent());
-        let track = |name: &str| self.tracks.get(name);
+        let track = |name: &str| self.track(name);
         let level = |name: &str| {
             let track = track(name)?;
-            Some(Level { mean: level::mean(track, window)?, max: level::max(track, window)? })
+            Some(Level { mean: level::sound_mean(track, window), max: level::max(track, window)? })
         };
         let kv_tokens = self.kv_tokens();
         let memory = track("gpu_memory_used_bytes");
@@ -121,14 +121,19 @@ impl Question<'_> {
             requests_finished: track("requests_finished_total").and_then(|t| level::increase(t, window)),
             gpu_memory_peak_bytes: memory.and_then(|t| level::max(t, window)),
             gpu_memory_total_bytes: track("gpu_memory_total_bytes").and_then(|t| level::max(t, window)),
-            gpu_utilization: track("gpu_utilization").and_then(|t| level::mean(t, window)),
+            gpu_utilization: track("gpu_utilization").and_then(|t| level::sound_mean(t, window)),
             batch_size_seen: self.batch_size_seen(window),
         }
     }
 
+    /// A series that figures of the run can be made from.
+    fn track(&self, name: &str) -> Option<&Track> {
+        self.tracks.get(name).filter(|track| level::covers(track, self.requests.extent()))
+    }
+
     /// From the server's records of requests where they tell, the total from its counter where there is one.
     fn preemption(&self, window: Option<Window>) -> Option<Preemption> {
-        let counted = self.tracks.get("preemptions_total").and_then(|t| level::increase(t, window));
+        let counted = self.track("preemptions_total").and_then(|t| level::increase(t, window));
         let by_request = self.of_requests("preemptions");
         let seconds = |metric: &str| {
             let values = self.of_requests(metric);
@@ -198,7 +203,7 @@ impl Question<'_> {
     }
 
     fn prefix_cache_hit_rate(&self, window: Option<Window>) -> Option<f64> {
-        let increase = |name: &str| self.tracks.get(name).and_then(|t| level::increase(t, window));
+        let increase = |name: &str| self.track(name).and_then(|t| level::increase(t, window));
         let asked = increase("prefix_cache_queries_total").filter(|n| *n > 0.0);
         match (asked, increase("prefix_cache_hits_total")) {
             (Some(asked), Some(hits)) => Some(hits / asked),
@@ -206,7 +211,7 @@ impl Question<'_> {
                 let prompt = increase("prompt_tokens_total").filter(|n| *n > 0.0);
                 let cached = increase("cached_prompt_tokens_total");
                 let ratio = prompt.zip(cached).map(|(prompt, cached)| cached / prompt);
-                ratio.or_else(|| level::mean(self.tracks.get("prefix_cache_hit_rate")?, window))
+                ratio.or_else(|| level::sound_mean(self.track("prefix_cache_hit_rate")?, window))
             }
         }
     }
@@ -227,7 +232,7 @@ impl Question<'_> {
 
     /// Mean of the server's queue times over the run, by its counters.
     fn queue_mean_ms(&self, window: Option<Window>) -> Option<f64> {
-        let increase = |name: &str| level::increase(self.tracks.get(name)?, window);
+        let increase = |name: &str| level::increase(self.track(name)?, window);
         let requests = increase("queue_requests_total").filter(|n| *n > 0.0)?;
         Some(increase("queue_seconds_total")? / requests * 1e3)
     }
@@ -241,7 +246,7 @@ impl Question<'_> {
 
     /// Running requests at each sample, weighted by the tokens generated since the sample before.
     fn batch_size_seen(&self, window: Option<Window>) -> Option<f64> {
-        let (running, tokens) = (self.tracks.get("running")?, self.tracks.get("output_tokens_total")?);
+        let (running, tokens) = (self.track("running")?, self.track("output_tokens_total")?);
         let inside = |at: i64| window.filter(|_| running.aligned).is_none_or(|w| w.contains(at));
         let (mut sum, mut weight) = (0.0, 0.0);
         for pair in running.points.windows(2) {
@@ -279,7 +284,7 @@ fn capacity_tokens(facts: &BTreeMap<String, String>) -> Option<f64> {
 fn recorded_usage(track: &Track, window: Option<Window>) -> Option<KvCacheUsage> {
     let max = level::max(track, window)?;
     Some(KvCacheUsage {
-        mean: level::mean(track, window),
+        mean: level::sound_mean(track, window),
         max: Some(max),
         share_over_90: level::share_at_least(track, window, FULL_SHARE),
         source: "recorded",

@@ -28,7 +28,7 @@ pub struct KvTokens {
     pub peak_tokens: f64,
     /// When, in seconds since the first send.
     pub peak_at_s: f64,
-    /// Mean over the run.
+    /// Mean over the run, or over the window that was asked for.
     pub mean_tokens: f64,
     /// Tokens that fit, from the server's log, metrics or settings; null: not known.
     pub capacity_tokens: Option<f64>,
@@ -84,19 +84,25 @@ pub(crate) fn rebuild(
         changes.push((h.to, -(h.start + h.rise), -h.slope()));
     }
     changes.sort_by_key(|change| change.0);
-    let (mut level, mut slope, mut at) = (0.0f64, 0.0f64, from);
+    // Requests that were sent before the window hold what they hold in it.
+    let first = changes.first().map_or(from, |change| change.0);
+    let (mut level, mut slope, mut at) = (0.0f64, 0.0f64, first);
     let (mut area, mut over, mut peak) = (0.0f64, 0.0f64, (0.0f64, from));
     for (next, jump, bend) in changes {
         let (a, b) = (at.clamp(from, to), next.clamp(from, to));
-        let end = level + slope * (next - at).max(0) as f64;
+        let level_at = |ns: i64| level + slope * (ns - at).max(0) as f64;
         if b > a {
-            area += (level + end) / 2.0 * (b - a) as f64;
-            over += limit.map_or(0.0, |limit| time_above(level, end, limit) * (b - a) as f64);
+            let (start, end) = (level_at(a), level_at(b));
+            area += (start + end) / 2.0 * (b - a) as f64;
+            over += limit.map_or(0.0, |limit| time_above(start, end, limit) * (b - a) as f64);
+            if start > peak.0 {
+                peak = (start, a);
+            }
             if end > peak.0 {
                 peak = (end, b - 1);
             }
         }
-        level = (end + jump).max(0.0);
+        level = (level_at(next) + jump).max(0.0);
         slope += bend;
         at = at.max(next);
         if level > peak.0 && (from..to).contains(&next) {
@@ -171,5 +177,11 @@ mod tests {
         assert!((kv.mean_tokens - 177.5).abs() < 1e-9, "{}", kv.mean_tokens);
         // 225 is reached at 5000 + 25/60 of 5000.
         assert!((kv.share_over_90.unwrap() - 0.5 * 35.0 / 60.0).abs() < 1e-9);
+        // A window sees what was sent before it: 210 tokens at 6000, 250 at 9000; 225 is reached at 7250.
+        let window = Window { start_ns: 6_000, end_ns: 9_000 };
+        let kv = rebuild(&r, &[], Some(250.0), 0.0, Some(window)).unwrap();
+        assert!((kv.mean_tokens - 230.0).abs() < 1e-9, "{}", kv.mean_tokens);
+        assert!((kv.share_over_90.unwrap() - 0.625).abs() < 1e-9, "{:?}", kv.share_over_90);
+        assert_eq!(kv.peak_tokens, 248.0);
     }
 }

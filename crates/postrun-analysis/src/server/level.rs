@@ -1,10 +1,32 @@
 //! Means and increases of a curve over a part of the run.
 //!
 //! A sample holds until the next one. The mean is over time, not over samples, so that uneven scrapes weigh what they
-//! should; the largest value is that of the samples, and a peak between two of them stays unseen.
+//! should; the largest value is that of the samples, and a peak between two of them stays unseen. A mean needs three
+//! samples, an increase two: of fewer the figure would rest on chance, and one sample of a counter says nothing of a run.
+//!
+//! Where a file's clock is not aligned to the client's, figures are over the whole file. One that is shorter than the run
+//! cannot have seen all of it: it gives no figure.
 
 use super::tracks::Track;
 use crate::window::Window;
+
+/// Samples that a mean needs.
+const FEWEST_FOR_A_MEAN: usize = 3;
+/// Share of the run that a file must cover whose place in the run is not known: the scrapes around it may be missing.
+const COVERS: f64 = 0.9;
+
+/// Whether figures of the run can be made from the track.
+pub(crate) fn covers(track: &Track, run: Option<Window>) -> bool {
+    let Some(run) = run.filter(|_| !track.aligned) else { return true };
+    let length = |(first, last): (&(i64, f64), &(i64, f64))| last.0.saturating_sub(first.0);
+    let sampled = track.points.first().zip(track.points.last()).map_or(0, length);
+    sampled as f64 >= COVERS * run.end_ns.saturating_sub(run.start_ns) as f64
+}
+
+/// The mean where there are samples enough for one.
+pub(crate) fn sound_mean(track: &Track, window: Option<Window>) -> Option<f64> {
+    if track.points.len() < FEWEST_FOR_A_MEAN { None } else { mean(track, window) }
+}
 
 /// The part of the track that belongs to `window`: all of it where its clock is not aligned.
 fn inside(track: &Track, window: Option<Window>) -> Vec<(i64, i64, f64)> {
@@ -43,8 +65,11 @@ pub(crate) fn max(track: &Track, window: Option<Window>) -> Option<f64> {
     inside(track, window).into_iter().map(|s| s.2).reduce(f64::max)
 }
 
-/// Share of the sampled time in which the value was at least `limit`.
+/// Share of the sampled time in which the value was at least `limit`; a mean too.
 pub(crate) fn share_at_least(track: &Track, window: Option<Window>, limit: f64) -> Option<f64> {
+    if track.points.len() < FEWEST_FOR_A_MEAN {
+        return None;
+    }
     let spans = inside(track, window);
     let time = |keep: &dyn Fn(f64) -> bool| -> f64 {
         spans.iter().filter(|s| keep(s.2)).map(|(a, b, _)| (b - a) as f64).fold(0.0, |sum, part| sum + part)
@@ -54,9 +79,12 @@ pub(crate) fn share_at_least(track: &Track, window: Option<Window>, limit: f64) 
 }
 
 /// Increase of a counter from the last sample before the window to the first one after it, so that what was counted
-/// late is not lost. The whole track where its clock is not aligned.
+/// late is not lost. The whole track where its clock is not aligned. `None` of a single sample.
 pub(crate) fn increase(track: &Track, window: Option<Window>) -> Option<f64> {
     let points = &track.points;
+    if points.len() < 2 {
+        return None;
+    }
     let (first, last) = (points.first()?, points.last()?);
     let Some(w) = window.filter(|_| track.aligned) else { return Some(last.1 - first.1) };
     if last.0 < w.start_ns || first.0 > w.end_ns {
@@ -108,5 +136,19 @@ mod tests {
         assert_eq!(increase(&t, window(-5, 100)), Some(6.0));
         assert_eq!(increase(&t, window(50, 60)), None);
         assert_eq!(counter_at(&t, 15), Some(2.5));
+    }
+
+    #[test]
+    fn too_few_samples_give_no_figure() {
+        let one = track(&[(0, 31.0)]);
+        assert_eq!((increase(&one, window(0, 10)), max(&one, window(0, 10))), (None, Some(31.0)));
+        let two = track(&[(0, 0.0), (20, 11.0)]);
+        assert_eq!((sound_mean(&two, window(0, 30)), share_at_least(&two, window(0, 30), 0.9)), (None, None));
+        assert_eq!(increase(&two, window(0, 30)), Some(11.0));
+        let three = track(&[(0, 0.0), (20, 11.0), (30, 0.0)]);
+        assert!(sound_mean(&three, window(0, 30)).is_some());
+        // Where it lies in the run is not known, so it must be as long as the run.
+        let apart = Track { aligned: false, ..three };
+        assert!(covers(&apart, window(500, 530)) && !covers(&apart, window(500, 550)) && covers(&apart, None));
     }
 }

@@ -9,8 +9,8 @@
 use crate::error::AnalysisError;
 use crate::frames::{polars_error, table};
 use polars::prelude::*;
-use postrun_schema::{Across, Dataset, SERIES, Series, SeriesKind, Table};
-use std::collections::BTreeMap;
+use postrun_schema::{Across, Dataset, Series, SeriesKind, Table, find_series};
+use std::collections::{BTreeMap, HashMap};
 
 /// One series over the run.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,32 +27,40 @@ pub(crate) struct Tracks {
     by_name: BTreeMap<&'static str, Track>,
 }
 
-/// One sample: time, labels, value.
-type Sample = (i64, Option<String>, f64);
+/// Rows of the samples table read at once.
+const BATCH_ROWS: usize = 1 << 17;
+
+/// One sample. Label sets are numbered: a long recording has few of them and many samples.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    at_ns: i64,
+    labels: u32,
+    value: f64,
+}
+
+/// Samples of one series from one file.
+type OfSource = BTreeMap<String, Vec<Sample>>;
 
 impl Tracks {
+    /// Reads batch by batch: of a sample stay its time, its value and the number of its labels.
     pub(crate) fn load(dataset: &Dataset) -> Result<Tracks, AnalysisError> {
         let Some(frame) = table(dataset, Table::Samples)? else { return Ok(Tracks::default()) };
-        let names: Vec<&str> = SERIES.iter().map(|s| s.name).collect();
-        let wanted = lit(polars::prelude::Series::new("names".into(), names)).implode(false);
-        let frame = frame.filter(col("series").is_in(wanted, false));
-        let columns = ["at_ns", "series", "labels", "value", "source"].map(col);
-        let df = frame.select(columns).collect().map_err(polars_error(dataset))?;
+        let rows = dataset.rows(Table::Samples);
+        let mut read = Reading::default();
+        for start in (0..rows).step_by(BATCH_ROWS) {
+            let columns = ["at_ns", "series", "labels", "value", "source"].map(col);
+            let batch = frame.clone().slice(start as i64, BATCH_ROWS as IdxSize).select(columns);
+            batch.collect().and_then(|df| read.take(&df)).map_err(polars_error(dataset))?;
+        }
         let aligned = |source: &str| {
             let known = dataset.manifest().sources.iter().find(|s| s.name == source);
             known.is_some_and(|s| s.aligned == Some(true))
         };
-        let mut found: BTreeMap<(String, String), Vec<Sample>> = BTreeMap::new();
-        each_row(&df, |series, source, sample| {
-            found.entry((series.to_string(), source.to_string())).or_default().push(sample);
-        })
-        .map_err(polars_error(dataset))?;
         let mut out = Tracks::default();
-        for series in SERIES {
-            let candidates = found.iter().filter(|((name, _), _)| name == series.name);
-            let best = candidates.max_by_key(|((_, source), samples)| (aligned(source), samples.len()));
-            if let Some(((_, source), samples)) = best {
-                let track = Track { aligned: aligned(source), points: curve(series, samples.clone()) };
+        for (name, candidates) in read.found {
+            let best = candidates.into_iter().max_by_key(|(source, samples)| (aligned(source), samples.len()));
+            if let (Some(series), Some((source, samples))) = (find_series(name), best) {
+                let track = Track { aligned: aligned(&source), points: curve(series, samples) };
                 out.by_name.insert(series.name, track);
             }
         }
@@ -64,27 +72,53 @@ impl Tracks {
     }
 }
 
-fn each_row(df: &DataFrame, mut each: impl FnMut(&str, &str, Sample)) -> PolarsResult<()> {
-    let (at, value) = (df.column("at_ns")?.i64()?, df.column("value")?.f64()?);
-    let (series, labels, source) =
-        (df.column("series")?.str()?, df.column("labels")?.str()?, df.column("source")?.str()?);
-    for i in 0..df.height() {
-        if let (Some(at), Some(value), Some(series)) = (at.get(i), value.get(i), series.get(i))
-            && value.is_finite()
-        {
-            each(series, source.get(i).unwrap_or_default(), (at, labels.get(i).map(String::from), value));
+/// What was read so far.
+#[derive(Default)]
+struct Reading {
+    found: BTreeMap<&'static str, OfSource>,
+    labels: HashMap<String, u32>,
+}
+
+impl Reading {
+    fn take(&mut self, df: &DataFrame) -> PolarsResult<()> {
+        let (at, value) = (df.column("at_ns")?.i64()?, df.column("value")?.f64()?);
+        let (series, labels, source) =
+            (df.column("series")?.str()?, df.column("labels")?.str()?, df.column("source")?.str()?);
+        for i in 0..df.height() {
+            let known = series.get(i).and_then(find_series);
+            if let (Some(at_ns), Some(value), Some(known)) = (at.get(i), value.get(i), known)
+                && known.admits(value)
+            {
+                let labels = self.number(labels.get(i).unwrap_or_default());
+                let sources = self.found.entry(known.name).or_default();
+                let source = source.get(i).unwrap_or_default();
+                let sample = Sample { at_ns, labels, value };
+                match sources.get_mut(source) {
+                    Some(samples) => samples.push(sample),
+                    None => drop(sources.insert(source.to_string(), vec![sample])),
+                }
+            }
         }
+        Ok(())
     }
-    Ok(())
+
+    fn number(&mut self, labels: &str) -> u32 {
+        if let Some(number) = self.labels.get(labels) {
+            return *number;
+        }
+        let number = self.labels.len() as u32;
+        self.labels.insert(labels.to_string(), number);
+        number
+    }
 }
 
 /// Puts the label sets of one series together.
 fn curve(series: &Series, mut samples: Vec<Sample>) -> Vec<(i64, f64)> {
-    samples.sort_by_key(|(at, _, _)| *at);
-    let mut latest: BTreeMap<Option<String>, f64> = BTreeMap::new();
+    samples.sort_by_key(|sample| sample.at_ns);
+    let mut latest: BTreeMap<u32, f64> = BTreeMap::new();
     let mut increase = 0.0;
     let mut out: Vec<(i64, f64)> = Vec::new();
-    for (at, labels, value) in samples {
+    for Sample { at_ns, labels, value } in samples {
         let before = latest.insert(labels, value);
         increase += match before {
             Some(before) if value >= before => value - before,
@@ -99,8 +133,8 @@ fn curve(series: &Series, mut samples: Vec<Sample>) -> Vec<(i64, f64)> {
             (SeriesKind::Gauge, Across::Mean) => sum / latest.len() as f64,
         };
         match out.last_mut() {
-            Some(last) if last.0 == at => last.1 = now,
-            _ => out.push((at, now)),
+            Some(last) if last.0 == at_ns => last.1 = now,
+            _ => out.push((at_ns, now)),
         }
     }
     out
@@ -109,10 +143,11 @@ fn curve(series: &Series, mut samples: Vec<Sample>) -> Vec<(i64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use postrun_schema::find_series;
 
     fn of(series: &str, samples: &[(i64, &str, f64)]) -> Vec<(i64, f64)> {
-        let own = samples.iter().map(|(at, label, v)| (*at, Some(label.to_string()), *v)).collect();
+        let mut read = Reading::default();
+        let own = samples.iter().map(|&(at_ns, label, value)| Sample { at_ns, labels: read.number(label), value });
+        let own = own.collect();
         curve(find_series(series).unwrap(), own)
     }
 

@@ -140,7 +140,10 @@ fn of_class<T: Copy + Default>(list: &[T; 4], class: StallClass) -> T {
 /// What the client's times say of long pauses and of requests that others overtook.
 #[derive(Debug, Default)]
 pub(crate) struct StallFindings {
+    /// Of the window, where one was asked for; what follows is of the whole run.
     pub stalls: Stalls,
+    /// There are send times.
+    pub timed: bool,
     /// Every pause that looks like a preemption, by request: time beyond a typical gap, in nanoseconds.
     pub preempted: Vec<(u32, i64)>,
     /// Requests that were probably preempted, or passed over, before their first token.
@@ -151,8 +154,7 @@ impl StallFindings {
     /// Requests that were probably preempted, before or after their first token. Nothing without send times: a long gap
     /// alone would fit too much.
     pub(crate) fn hit(&self) -> impl Iterator<Item = u32> + '_ {
-        let timed = self.stalls.longest.iter().any(|s| s.at_ns.is_some());
-        let paused = self.preempted.iter().map(|(request, _)| *request).filter(move |_| timed);
+        let paused = self.preempted.iter().map(|(request, _)| *request).filter(|_| self.timed);
         paused.chain(self.overtaken.iter().copied())
     }
 }

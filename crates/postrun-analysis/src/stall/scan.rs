@@ -29,12 +29,16 @@ pub(crate) struct StallScan<'a> {
     /// Ordinary long gaps, where there are no send times.
     ordinary: Histogram,
     longest: Longest,
+    /// Pauses that end inside it are listed and counted; `None`: all.
+    window: Option<Window>,
+    /// How many there are.
+    total: u64,
     joined: Joined,
     long: Vec<u32>,
 }
 
 impl<'a> StallScan<'a> {
-    pub(crate) fn new(requests: &'a Requests, smoothed: bool) -> Self {
+    pub(crate) fn new(requests: &'a Requests, smoothed: bool, window: Option<Window>) -> Self {
         let ok = || (0..requests.len()).filter(|i| requests.counts(*i));
         let timed = ok().all(|i| requests.sent_ns[i].is_some());
         let start = ok().filter_map(|i| requests.sent_ns[i]).min().filter(|_| timed);
@@ -47,6 +51,8 @@ impl<'a> StallScan<'a> {
             activity: None,
             ordinary: Histogram::new(),
             longest: Longest::default(),
+            window,
+            total: 0,
             joined: Joined::default(),
             long: Vec::new(),
         }
@@ -106,6 +112,7 @@ impl<'a> StallScan<'a> {
             if let Some(activity) = &mut self.activity {
                 activity.pause(gap.from_ns, gap.to_ns);
             }
+            self.total += u64::from(self.window.is_none_or(|w| w.contains(gap.to_ns)));
             self.longest.add(gap);
         }
     }
@@ -117,7 +124,7 @@ impl<'a> StallScan<'a> {
         kv_usage: Option<&Track>,
         clock_uncertainty_ns: i64,
     ) -> StallFindings {
-        let total = self.longest.seen;
+        let (total, window) = (self.total, self.window);
         let gaps = self.longest.finish();
         let timed = self.activity.is_some();
         let judged = match self.activity {
@@ -129,7 +136,8 @@ impl<'a> StallScan<'a> {
         };
         let overtaken = if timed { overtaken::find(self.requests) } else { Vec::new() };
         let preempted = preempted(&judged);
-        StallFindings { stalls: listed(&judged, total, timed), preempted, overtaken }
+        let listed = listed(judged.iter().filter(|p| window.is_none_or(|w| w.contains(p.gap.to_ns))), total, timed);
+        StallFindings { stalls: listed, timed, preempted, overtaken }
     }
 }
 
@@ -156,16 +164,16 @@ fn preempted(judged: &[Pause]) -> Vec<(u32, i64)> {
     pauses.iter().map(|p| (p.gap.request, p.gap.length_ns().saturating_sub(p.step_ns as i64).max(0))).collect()
 }
 
-fn listed(judged: &[Pause], total: u64, timed: bool) -> Stalls {
+fn listed<'a>(judged: impl Iterator<Item = &'a Pause> + Clone, total: u64, timed: bool) -> Stalls {
     let mut stalls = Stalls { total, ..Stalls::default() };
-    for pause in judged {
+    for pause in judged.clone() {
         let Some(verdict) = pause.verdict else { continue };
         let Some(at) = StallClass::ALL.iter().position(|c| *c == verdict.class) else { continue };
         stalls.by_class[at] += 1;
         stalls.sure_by_class[at] += u64::from(verdict.confidence >= SURE);
         stalls.ns_by_class[at] = stalls.ns_by_class[at].saturating_add(pause.gap.length_ns());
     }
-    let mut pauses: Vec<(Reverse<i64>, &Pause)> = judged.iter().map(|p| (Reverse(p.gap.length_ns()), p)).collect();
+    let mut pauses: Vec<(Reverse<i64>, &Pause)> = judged.map(|p| (Reverse(p.gap.length_ns()), p)).collect();
     let order = |(length, p): &(Reverse<i64>, &Pause)| (*length, p.gap.from_ns, p.gap.request);
     if pauses.len() > LISTED {
         pauses.select_nth_unstable_by_key(LISTED, order);

@@ -52,7 +52,7 @@ fn requests(streams: &[Stream], timed: bool) -> Requests {
 
 fn find(streams: &[Stream], timed: bool, counter: Option<&Track>) -> StallFindings {
     let requests = requests(streams, timed);
-    let mut scan = StallScan::new(&requests, false);
+    let mut scan = StallScan::new(&requests, false, None);
     let at_ns: Vec<Vec<i64>> = streams
         .iter()
         .map(|s| s.chunks.iter().map(|at| at.saturating_sub(s.sent).saturating_mul(MS)).collect())

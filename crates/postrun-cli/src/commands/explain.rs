@@ -51,7 +51,8 @@ fn thresholds(rule: &Rule) -> String {
 fn flow(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
-        let starts = line.is_empty() || line.starts_with(['-', '#', '|']);
+        let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(". ");
+        let starts = line.is_empty() || line.starts_with(['-', '#', '|']) || (numbered && !line.starts_with('.'));
         let continues = !out.is_empty() && !out.ends_with('\n') && !starts;
         match continues {
             true => out.push(' '),
@@ -90,6 +91,7 @@ mod tests {
 
     #[test]
     fn paragraphs_flow() {
+        assert_eq!(flow("1. a\n   b\n2. c\nin 1.5 s"), "1. a b\n2. c in 1.5 s");
         assert_eq!(flow("One\ntwo.\n\n# Head\nThree\n- a\nb\n- c"), "One two.\n\n# Head\n\nThree\n- a b\n- c");
     }
 

@@ -26,6 +26,7 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
         strict: args.strict,
         clock_offset_ns: args.clock_offset,
         progress: Some(progress.counter()),
+        scratch: false,
     };
     let outcome = ingest(&inputs, &target, &options)?;
     drop(progress);

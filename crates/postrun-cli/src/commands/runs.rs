@@ -75,6 +75,7 @@ fn ingest_all(
     let options = Options {
         format: format.map(find_ingestor).transpose()?,
         strict,
+        scratch: true,
         clock_offset_ns,
         progress: Some(progress.counter()),
         ..Options::default()
@@ -85,9 +86,13 @@ fn ingest_all(
     Ok(outcome)
 }
 
-/// Names the files of a folder that were not read: those that might have been meant one by one, the others together.
+/// Names the files that were not read: those that the user named first, each with a warning; of a folder those that
+/// might have been meant one by one, the others together.
 pub fn say_left_alone(outcome: &Outcome) {
     const NAMED: usize = 8;
+    for file in &outcome.not_used {
+        say(&format!("warning: {} holds nothing usable ({}); the figures are without it", file.name, file.why));
+    }
     let (unknown, notable): (Vec<&LeftAlone>, Vec<&LeftAlone>) =
         outcome.left_alone.iter().partition(|left| left.why == "no known format");
     for left in notable.iter().take(NAMED) {

@@ -1,6 +1,7 @@
 //! Names of figures, and their values in a run.
 
 use super::suggestion;
+use crate::view::requests_answered;
 use postrun_analysis::{BucketResult, Compute, METRICS, MetricSummary, RunAnalysis};
 
 /// Statistics of a distribution.
@@ -148,13 +149,13 @@ fn other(name: &str, run: &RunAnalysis) -> Option<f64> {
         "kv_cache_usage.mean" => kv()?.mean,
         "kv_cache_usage.max" => kv()?.max,
         "kv_cache_usage.share_over_90" => kv()?.share_over_90,
-        "waiting.mean" => s.waiting.map(|l| l.mean),
+        "waiting.mean" => s.waiting?.mean,
         "waiting.max" => s.waiting.map(|l| l.max),
-        "running.mean" => s.running.map(|l| l.mean),
+        "running.mean" => s.running?.mean,
         "running.max" => s.running.map(|l| l.max),
         "preemption.total" => preemption()?.total,
         "preemption.requests_hit" => preemption()?.requests_hit.map(|n| n as f64),
-        "preemption.per_request" => Some(preemption()?.total? / Some(r.ok as f64).filter(|n| *n > 0.0)?),
+        "preemption.per_request" => Some(preemption()?.total? / requests_answered(run)?),
         "requests.total" => Some(r.total as f64),
         "requests.ok" => Some(r.ok as f64),
         "requests.failed" => Some(r.failed as f64),

@@ -69,9 +69,7 @@ fn check(v: &RunView<'_>) -> Verdict {
 fn by_count(v: &RunView<'_>, total: f64, p: &Preemption) -> Verdict {
     let limit = v.limit("per_request");
     let count = Evidence::new("preemption_total", "value", total, "preemptions");
-    // Without a client the server's own count of requests is the run's.
-    let requests = if v.ok() > 0.0 { Some(v.ok()) } else { v.run.facts.server.requests_finished.filter(|n| *n > 0.0) };
-    let Some(requests) = requests else {
+    let Some(requests) = v.requests_answered() else {
         let summary = format!("{total:.0} preemptions");
         return finding(v, Severity::Warning, summary, count).sure(0.8).weighing(0.5).into();
     };

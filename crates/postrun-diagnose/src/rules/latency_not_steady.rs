@@ -10,7 +10,8 @@
 //! # How it is decided
 //! Pettitt's test over the requests in order of sending finds the split; it counts where the medians differ enough, chance
 //! is ruled out, and the change is a step and not a drift. Drifts come from a queue that grows (`saturated`) or a load that
-//! rises, and are left to those rules.
+//! rises, and are left to those rules. Where requests came more often, or with longer prompts, from the same moment on,
+//! that is said, and the finding is less sure.
 //!
 //! # What to try
 //! Find out what happened at that moment; analyse the two parts apart (`report --window`).
@@ -102,12 +103,14 @@ fn check(v: &RunView<'_>) -> Verdict {
     };
     let (grew, by) = (change.after_ms > change.before_ms, ratio(change));
     let label = change.metric.trim_end_matches("_ms").to_uppercase();
+    let cause = load_change(change);
     let summary = format!(
-        "{label} {} from {} to {} at {:.0} s and stayed there",
+        "{label} {} from {} to {} at {:.0} s and stayed there{}",
         if grew { "rose" } else { "fell" },
         time_text(change.before_ms),
         time_text(change.after_ms),
-        change.at_s
+        change.at_s,
+        cause.as_ref().map_or(String::new(), load_text)
     );
     let amount = change.after_ms - change.before_ms;
     let text = format!("the run is two: {} between its parts", times_text(by));
@@ -118,10 +121,41 @@ fn check(v: &RunView<'_>) -> Verdict {
         .and(moment)
         .and(chance)
         .and_if(others)
-        .sure(0.5 + 0.45 * change.abruptness)
+        // A load that changed at that moment is reason enough.
+        .sure((0.5 + 0.45 * change.abruptness) * if cause.is_some() { LOAD_CHANGED } else { 1.0 })
+        .and_if(cause)
         .scoped(format!("from {:.0} s after the first send", change.at_s))
         .with_effect(Effect { metric: change.metric, amount, unit: "ms", share: None, text })
         .weighing(0.45 + 0.3 * (1.0 - 1.0 / by.max(1.0)))
         .try_also([v.advise(Measure::SteadyStateOnly)])
         .into()
+}
+
+/// What remains of the confidence where the load changed in the same direction.
+const LOAD_CHANGED: f64 = 0.6;
+/// From here on a rate or a prompt length is another.
+const OTHER_LOAD: f64 = 1.25;
+
+/// The part of the load that changed at the same moment and in the same direction, if one did.
+fn load_change(c: &ChangePoint) -> Option<Evidence> {
+    let grew = c.after_ms > c.before_ms;
+    let same = |before: f64, after: f64| {
+        let ratio = if grew { after / before.max(1e-9) } else { before / after.max(1e-9) };
+        ratio >= OTHER_LOAD
+    };
+    let (before, after) = (c.sent_per_s_before, c.sent_per_s_after);
+    if before > 0.0 && after > 0.0 && same(before, after) {
+        return Some(Evidence::new("sent_per_s", "after the change", after, "req/s").against(before, "before it"));
+    }
+    let (before, after) = c.prompt_tokens_before.zip(c.prompt_tokens_after)?;
+    let tokens = Evidence::new("prompt_tokens", "p50 after the change", after, "tokens").against(before, "before it");
+    same(before, after).then_some(tokens)
+}
+
+/// `: from then on requests came 1.6× as often`.
+fn load_text(e: &Evidence) -> String {
+    let before = e.compared_with.as_ref().map_or(f64::NAN, |r| r.value);
+    let how = if e.metric == "sent_per_s" { "requests came" } else { "prompts were" };
+    let what = if e.metric == "sent_per_s" { "often" } else { "long" };
+    format!(": from then on {how} {} as {what}", times_text(e.value / before.max(1e-9)))
 }

@@ -152,7 +152,8 @@ fn before_server(v: &RunView<'_>) -> Option<Finding> {
          before it, in the client's connections or in the server's front end",
         o.peak_in_flight
     );
-    Some(finding(v, summary, peak?).sure(0.6))
+    // Not critical: whose fault it is, a record of the server's requests would tell.
+    Some(Finding { severity: Severity::Warning, ..finding(v, summary, peak?).sure(0.6) })
 }
 
 /// All streams pause at once and requests are sent in bunches: who stands still is the client.

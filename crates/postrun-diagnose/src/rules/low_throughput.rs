@@ -75,7 +75,7 @@ fn unknown() -> Verdict {
 fn has_room(v: &RunView<'_>) -> bool {
     let server = &v.run.facts.server;
     let full = server.kv_cache_usage.as_ref().and_then(|kv| kv.max).is_some_and(|max| max >= 0.9);
-    !full && server.waiting.is_none_or(|w| w.mean < 0.5)
+    !full && server.waiting.and_then(|w| w.mean).is_none_or(|mean| mean < 0.5)
 }
 
 fn throughput(v: &RunView<'_>) -> Option<Evidence> {

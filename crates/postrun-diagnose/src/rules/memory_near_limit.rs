@@ -49,18 +49,19 @@ pub(super) static MEMORY_NEAR_LIMIT: Rule = Rule {
 
 fn check(v: &RunView<'_>) -> Verdict {
     let server = &v.run.facts.server;
-    let Some((kv, max)) = server.kv_cache_usage.as_ref().and_then(|kv| Some((kv, kv.max?))) else {
+    let usage = server.kv_cache_usage.as_ref();
+    let Some((kv, max, over)) = usage.and_then(|kv| Some((kv, kv.max?, kv.share_over_90?))) else {
         let missing = "KV cache usage: scrapes of the server's /metrics, its log, or the cache's capacity";
         return Verdict::NotChecked(vec![missing.to_string()]);
     };
-    let (over, limit) = (kv.share_over_90.unwrap_or(0.0), v.limit("share_over_90"));
+    let limit = v.limit("share_over_90");
     let peak = Evidence::new("kv_cache_usage_max", "value", max, "share").against(v.limit("max"), "threshold");
     let time = Evidence::new("kv_cache_share_over_90", "value", over, "share").against(limit, "threshold");
     if max < v.limit("max") || over < limit {
         return Verdict::Clear(vec![peak, time]);
     }
     let recorded = kv.source == "recorded";
-    let waiting = server.waiting.map(|w| w.mean).filter(|w| *w >= 0.5);
+    let waiting = server.waiting.and_then(|w| w.mean).filter(|w| *w >= 0.5);
     // Full and someone waits for it: the memory bounds the server.
     let severity = if waiting.is_some() && recorded { Severity::Critical } else { Severity::Warning };
     let behind = waiting.map(|w| format!(", while {w:.1} requests waited on average")).unwrap_or_default();

@@ -7,7 +7,8 @@
 //! More requests than the batch or the KV cache can take; a burst; a saturated server; preempted requests that come back first.
 //!
 //! # How it is decided
-//! By the server's own queue times where it recorded them, request by request or as sums in its metrics. Else TTFT is fitted on prompt length over the requests that were
+//! By the server's own queue times where it recorded them, request by request or as sums in its metrics;
+//! else by its samples of waiting requests, by Little's law. Else TTFT is fitted on prompt length over the requests that were
 //! sent while little else was in flight; what exceeds the fit counts as queueing, if TTFT rises with the load at the send. The
 //! second way is less sure.
 //!
@@ -64,7 +65,7 @@ fn check(v: &RunView<'_>) -> Verdict {
     let struck = v.run.facts.server.preemption.as_ref().and_then(|p| p.requests_hit_at_least).is_some();
     let finding = Finding::new(severity, summary, share, v.advise(Measure::BoundQueue))
         .and_if(v.evidence("queue_ms", "p95"))
-        .and_if(waiting.map(|w| Evidence::new("waiting_mean", "value", w.mean, "requests")))
+        .and_if(waiting.and_then(|w| w.mean).map(|mean| Evidence::new("waiting_mean", "value", mean, "requests")))
         // What is preempted before its first token waits as well, and an estimate cannot tell the two apart.
         .sure(if q.recorded {
             0.95
@@ -90,6 +91,9 @@ fn check(v: &RunView<'_>) -> Verdict {
 
 /// An estimate this near the threshold says nothing.
 const NOT_SURE: f64 = 0.15;
+
+/// With fewer waiting on average, samples a second apart say too little.
+const LITTLE: f64 = 0.5;
 
 /// How much queueing there was, and how that is known.
 struct Queue {
@@ -122,12 +126,21 @@ impl Queue {
                 by_request: false,
             });
         }
+        if let (Some(waiting), Some(duration_s), Some(all)) = (server.waiting, v.run.facts.duration_s, ttft) {
+            // Little's law: so many waited on average, so many came a second, so long each waited.
+            let mean_ms = waiting.mean * duration_s / (v.run.requests.total as f64).max(1.0) * 1e3;
+            let share = (mean_ms / all.max(1e-9)).min(1.0);
+            if waiting.mean >= LITTLE {
+                let p95_ms = v.stat("ttft_ms", "p95")? * share;
+                return Some(Queue { share, mean_ms, p95_ms, recorded: false, follows_load: true, by_request: false });
+            }
+        }
         let d = v.run.evidence.ttft.as_ref()?;
         // Without send times nothing tells a queue from anything else that makes a request late.
         let rho = d.rho_load?;
         let share = d.queue_share;
         let (mean, p95) = (ttft? * share, v.stat("ttft_ms", "p95")? * share);
-        let follows_load = rho >= 0.5 || server.waiting.is_some_and(|w| w.mean >= 1.0);
+        let follows_load = rho >= 0.5 || server.waiting.and_then(|w| w.mean).is_some_and(|mean| mean >= 1.0);
         Some(Queue { share, mean_ms: mean, p95_ms: p95, recorded: false, follows_load, by_request: false })
     }
 

@@ -125,7 +125,8 @@ impl Requests {
             return;
         }
         let Some(start) = span.start_ns else {
-            sink.skip(IssueCode::NoSampleTime, place, named);
+            let wanted = "startTimeUnixNano must be nanoseconds since 1970, above 0";
+            sink.skip(IssueCode::NoSampleTime, place, || format!("{} without a start: {wanted}", named()));
             return;
         };
         if span.end_ns.is_some_and(|end| end < start) {

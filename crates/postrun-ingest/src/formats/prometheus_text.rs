@@ -123,9 +123,6 @@ struct Exposition {
     failed_scrapes: u64,
 }
 
-/// Times that run backwards by more than this are worth a word.
-const BACKWARDS_NS: i64 = 60_000_000_000;
-
 impl Exposition {
     fn line(&mut self, line: &Line<'_>, sink: &mut ServerSink) -> Result<(), IngestError> {
         let text = line.text.trim();
@@ -227,7 +224,7 @@ impl Exposition {
             sink.issue(IssueCode::WrongType, || line.place(), example);
             return;
         };
-        if self.latest_ns.is_some_and(|latest| latest.saturating_sub(at_ns) > BACKWARDS_NS) {
+        if self.latest_ns.is_some_and(|latest| latest > at_ns) {
             sink.issue(IssueCode::UnorderedTimes, || line.place(), || line.text.to_string());
         }
         self.latest_ns = self.latest_ns.max(self.at_ns);

@@ -38,7 +38,7 @@ use crate::server::recording::{ServerEvent, ServerSink};
 use crate::text::lines::Lines;
 use crate::text::python;
 use crate::text::stamp::{CivilStamp, LogClock, StampClock};
-use postrun_schema::{Doc, EventKind, IssueCode, label_text};
+use postrun_schema::{Doc, EventKind, IssueCode, find_series, label_text};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) static TRTLLM_ITERATION_STATS: Ingestor = Ingestor {
@@ -170,7 +170,9 @@ impl Stats {
         }
         let first_rank = matches!(dp.as_str(), "" | "0");
         for (series, value) in values(record) {
-            if first_rank || !of_the_whole(&series) {
+            if find_series(&series).is_some_and(|known| !known.admits(value)) {
+                sink.out_of_range(&series, value, place);
+            } else if first_rank || !of_the_whole(&series) {
                 sink.sample(at_ns, &series, labels, value)?;
             }
         }
@@ -300,6 +302,15 @@ mod tests {
     const PRINTED: &[u8] =
         include_bytes!("../../../../fixtures/trtllm_iteration_stats/paused/input/iteration_log.jsonl");
     const SCRAPED: &[u8] = include_bytes!("../../../../fixtures/trtllm_iteration_stats/paused/input/metrics.json");
+
+    #[test]
+    fn fewer_than_no_requests_are_none() {
+        let text =
+            String::from_utf8_lossy(SCRAPED).replacen("\"numActiveRequests\": 1", "\"numActiveRequests\": -5", 1);
+        let (mut recording, _dir) = read(&TRTLLM_ITERATION_STATS, "m.json", text.as_bytes()).unwrap();
+        assert_eq!(recording.issues.count(IssueCode::OutOfRange), 1);
+        assert!(samples(&mut recording).iter().all(|s| s.1 != "running" || s.3 >= 0.0));
+    }
 
     #[test]
     fn printed_dicts() {

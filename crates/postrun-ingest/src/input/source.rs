@@ -1,9 +1,10 @@
 //! One input: a file or standard input, plain, gzip or zstd, read once from front to back.
 
+use super::decoding::{self, Damage, DamageSlot};
 use super::read_ahead::ReadAhead;
 use crate::error::IngestError;
 use postrun_schema::HashingWriter;
-use std::io::{Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +45,7 @@ pub struct Source {
     pub head_is_all: bool,
     reader: Box<dyn Read>,
     raw: Arc<RawCount>,
+    damage: DamageSlot,
 }
 
 /// Size and hash of what was read from disk, shared with the reader that sits below the decompressor.
@@ -85,8 +87,9 @@ impl Source {
         let (name, base_name, raw_reader): (String, String, Box<dyn Read + Send>) = match input {
             Input::Stdin => ("standard input".to_string(), "stdin".to_string(), Box::new(std::io::stdin())),
             Input::Path(path) => {
-                let file = std::fs::File::open(path).map_err(IngestError::io(&path.display().to_string()))?;
-                (path.display().to_string(), base_name(path), Box::new(file))
+                let name = path.display().to_string();
+                let file = std::fs::File::open(path).map_err(IngestError::io(&name))?;
+                (name, base_name(path), Box::new(file))
             }
         };
         Source::from_reader(name, base_name, raw_reader, progress)
@@ -104,25 +107,34 @@ impl Source {
         let io = IngestError::io(&name);
         let start = read_up_to(&mut hashing, HEAD_BYTES).map_err(&io)?;
         let joined = std::io::Cursor::new(start.clone()).chain(ReadAhead::start(hashing));
+        let damage = DamageSlot::default();
         let mut reader: Box<dyn Read> = if start.starts_with(GZIP) {
-            Box::new(flate2::read::MultiGzDecoder::new(joined))
+            Box::new(decoding::gzip(joined, Arc::clone(&damage)))
         } else if start.starts_with(ZSTD) {
-            Box::new(zstd::stream::read::Decoder::new(joined).map_err(&io)?)
+            Box::new(decoding::zstd(BufReader::new(joined), Arc::clone(&damage)).map_err(&io)?)
         } else {
             Box::new(joined)
         };
         let head = read_up_to(&mut reader, HEAD_BYTES).map_err(&io)?;
         if head.is_empty() {
-            return Err(IngestError::Empty { file: name });
+            return Err(match damage.get() {
+                Some(damage) => IngestError::Damaged { file: name, what: damage.what.clone() },
+                None => IngestError::Empty { file: name },
+            });
         }
         let head_is_all = head.len() < HEAD_BYTES;
-        Ok(Source { name, base_name, head, head_is_all, reader, raw })
+        Ok(Source { name, base_name, head, head_is_all, reader, raw, damage })
     }
 
     /// The whole text from its first byte. Can be taken once.
     pub fn take_reader(&mut self) -> impl Read + use<> {
         let rest = std::mem::replace(&mut self.reader, Box::new(std::io::empty()));
         std::io::Cursor::new(self.head.clone()).chain(rest)
+    }
+
+    /// Where the compressed file is cut or damaged, once it was read up to there.
+    pub(crate) fn damage(&self) -> Option<&Damage> {
+        self.damage.get()
     }
 
     /// Size and SHA-256 of the file as it lies on disk. The reader must be given back so that bytes behind the

@@ -6,11 +6,9 @@ use super::names::{self, Family, Rule};
 use crate::error::IngestError;
 use crate::server::recording::ServerSink;
 use crate::server::spool::TrackId;
-use postrun_schema::{IssueCode, find_series, label_text};
+use postrun_schema::{IssueCode, Series, find_series, label_text};
 use std::collections::HashMap;
 
-/// Above it a share is no share, perhaps a percentage. A little more than 1 comes from rounding and stays.
-const LARGEST_SHARE: f64 = 1.5;
 /// NVIDIA's tools write numbers from here on where a device has no such value.
 const DCGM_BLANK_32: std::ops::Range<f64> = 2_147_483_632.0..2_147_483_648.0;
 const DCGM_BLANK_64: f64 = 140_737_488_355_328.0;
@@ -53,26 +51,11 @@ enum EntryKind {
 struct TargetSeries {
     series: String,
     track: TrackId,
-    check: Check,
+    /// The canonical series that it is.
+    known: Option<&'static Series>,
     seen: Seen,
     /// The source's series that it was made for; another one that maps to it is an older spelling.
     owner: EntryId,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Check {
-    Any,
-    Share,
-    NotNegative,
-}
-
-fn check_of(series: &str) -> Check {
-    match series {
-        "kv_cache_usage" | "prefix_cache_hit_rate" | "gpu_utilization" => Check::Share,
-        "gpu_temperature_celsius" => Check::Any,
-        known if find_series(known).is_some() => Check::NotNegative,
-        _ => Check::Any,
-    }
 }
 
 impl SeriesTable {
@@ -149,7 +132,7 @@ impl SeriesTable {
             return *at;
         }
         let seen = Seen::default();
-        self.targets.push(TargetSeries { series: series.to_string(), track, check: check_of(series), seen, owner });
+        self.targets.push(TargetSeries { series: series.to_string(), track, known: find_series(series), seen, owner });
         self.by_track.insert(track, self.targets.len() - 1);
         self.targets.len() - 1
     }
@@ -194,10 +177,10 @@ impl SeriesTable {
         for (target, factor) in &entry.targets {
             let Some(target) = self.targets.get_mut(*target) else { continue };
             let converted = value * factor;
-            if !converted.is_finite() || !fits(target.check, converted) {
+            if !converted.is_finite() || target.known.is_some_and(|known| !known.admits(converted)) {
                 // vLLM writes -1 for the hit rate of a cache that is switched off.
-                if converted != -1.0 || target.check != Check::Share {
-                    sink.issue(IssueCode::OutOfRange, place, || format!("{} = {value}", target.series));
+                if converted != -1.0 || target.series != "prefix_cache_hit_rate" {
+                    sink.out_of_range(&target.series, value, place);
                 }
                 continue;
             }
@@ -210,14 +193,6 @@ impl SeriesTable {
             sink.value(at_ns, target.track, converted)?;
         }
         Ok(())
-    }
-}
-
-fn fits(check: Check, value: f64) -> bool {
-    match check {
-        Check::Any => true,
-        Check::Share => (0.0..=LARGEST_SHARE).contains(&value),
-        Check::NotNegative => value >= 0.0,
     }
 }
 

@@ -35,6 +35,14 @@ pub(crate) struct ClientTrace {
     levels: Vec<(i64, i32)>,
 }
 
+/// Whose chunk comes next in the chunks table, and which. Chunks lie sorted, and each request says how many it has: a
+/// dataset for one command has no other keys.
+#[derive(Default)]
+struct Place {
+    request: usize,
+    index: u32,
+}
+
 impl ClientTrace {
     pub(crate) fn read(run: &PendingRun) -> Result<ClientTrace, SchemaError> {
         let mut requests = Vec::new();
@@ -57,8 +65,9 @@ impl ClientTrace {
         if let Some(end) = trace.end_ns() {
             trace.cell_ns = FINEST_CELL_NS.max(end / MOST_CELLS + 1);
             trace.tokens = vec![0.0; (end / trace.cell_ns) as usize + 2];
-            run.read(Table::Chunks, &["request", "index", "at_ns"], |batch| {
-                trace.add_chunks(&batch);
+            let mut place = Place::default();
+            run.read(Table::Chunks, &["at_ns"], |batch| {
+                trace.add_chunks(&batch, &mut place);
                 Ok(())
             })?;
             trace.add_requests_without_chunks();
@@ -126,17 +135,17 @@ impl ClientTrace {
         }
     }
 
-    fn add_chunks(&mut self, batch: &RecordBatch) {
-        let (Some(request), Some(index), Some(at)) =
-            (column::<UInt32Array>(batch, "request"), column::<UInt32Array>(batch, "index"), times(batch, "at_ns"))
-        else {
-            return;
-        };
-        for i in 0..batch.num_rows() {
-            let Some(r) = self.requests.get(request.value(i) as usize) else { continue };
+    fn add_chunks(&mut self, batch: &RecordBatch, place: &mut Place) {
+        let Some(at_ns) = times(batch, "at_ns") else { return };
+        for at in at_ns.values() {
+            while self.requests.get(place.request).is_some_and(|r| r.chunks <= place.index) {
+                *place = Place { request: place.request + 1, index: 0 };
+            }
+            let Some(r) = self.requests.get(place.request) else { return };
+            let tokens = if place.index == 0 { r.first_tokens() } else { r.tokens_of_later_chunk() };
+            place.index += 1;
             let Some(sent) = r.sent_ns else { continue };
-            let tokens = if index.value(i) == 0 { r.first_tokens() } else { r.tokens_of_later_chunk() };
-            add(&mut self.tokens, self.cell_ns, sent.saturating_add(at.value(i)), tokens);
+            add(&mut self.tokens, self.cell_ns, sent.saturating_add(*at), tokens);
         }
     }
 

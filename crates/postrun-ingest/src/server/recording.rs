@@ -132,9 +132,25 @@ impl ServerSink {
         self.recording.samples.track(series, labels)
     }
 
-    /// A value of a track. NaN is not a value and is passed over.
+    /// A value of a track. NaN is not a value and is passed over; a value that its series cannot have is counted.
     pub(crate) fn value(&mut self, at_ns: i64, track: TrackId, value: f64) -> Result<(), IngestError> {
-        if value.is_nan() { Ok(()) } else { self.recording.samples.push(at_ns, track, value) }
+        if value.is_nan() {
+            return Ok(());
+        }
+        if let Some(known) = self.recording.samples.known(track).filter(|known| !known.admits(value)) {
+            let place = || format!("{} at {:.3} s of the file's clock", known.name, at_ns as f64 / 1e9);
+            self.out_of_range(known.name, value, place);
+            return Ok(());
+        }
+        self.recording.samples.push(at_ns, track, value)
+    }
+
+    /// Counts a value that its series cannot have.
+    pub(crate) fn out_of_range(&mut self, series: &str, value: f64, place: impl FnOnce() -> String) {
+        self.issue(IssueCode::OutOfRange, place, || match value.abs() < 1e15 {
+            true => format!("{series} = {value}"),
+            false => format!("{series} = {value:e}"),
+        });
     }
 
     pub(crate) fn event(&mut self, event: ServerEvent) {

@@ -85,8 +85,8 @@ pub(crate) fn write(
     let clock = evidence.settle();
     let Some(clock) = clock else { return Ok(Vec::new()) };
     let alone = evidence.alone;
-    if clock.offset_uncertainty_ns.is_none() && !alone {
-        run.issues.add(IssueCode::ClockNotAligned, || run.label.clone(), || clock.how.clone());
+    if !alone {
+        count_unaligned(&evidence.weighed, &clock, recordings, run);
     }
     let facts = by_client_request(&evidence.weighed, &clock);
     if facts.iter().any(Option::is_some) {
@@ -105,6 +105,20 @@ pub(crate) fn write(
     }
     run.run.manifest.clocks.server = Some(clock);
     Ok(used)
+}
+
+/// Says of which files the times are not known: of all, or of some beside others that are aligned.
+fn count_unaligned(weighed: &[Weighed], clock: &ServerClock, recordings: &[Located], run: &mut Collected) {
+    if clock.offset_uncertainty_ns.is_none() {
+        return run.issues.add(IssueCode::ClockNotAligned, || run.label.clone(), || clock.how.clone());
+    }
+    for w in weighed.iter().filter(|w| w.origin_ns.is_none()) {
+        let recording = &recordings[w.position].recording;
+        let why = || "nothing places this file in the run; its figures are over the whole of it".to_string();
+        if !recording.samples.is_empty() {
+            run.issues.add(IssueCode::ClockNotAligned, || recording.file.clone(), why);
+        }
+    }
 }
 
 fn count_joins(w: &Weighed, recording: &Recording, clients: usize, issues: &mut Issues) {
@@ -172,7 +186,7 @@ fn write_series_and_events(
         let file = recording.file.clone();
         let mut resets = Resets::default();
         recording.samples.drain(|at, id, track, value| {
-            resets.see(issues, &file, (id, track), value);
+            resets.see(issues, &file, (id, track), (at, value));
             let at_ns = place(at, origin_ns, clock);
             Ok(tables.push_sample(at_ns, &track.series, track.labels.as_deref(), value, &file)?)
         })?;
@@ -195,18 +209,22 @@ fn write_series_and_events(
 /// Watches the counters that postrun understands for falls.
 #[derive(Default)]
 struct Resets {
-    /// By track.
-    last: Vec<Option<f64>>,
+    /// The latest value of each track, with its time.
+    last: Vec<Option<(i64, f64)>>,
 }
 
 impl Resets {
-    fn see(&mut self, issues: &mut Issues, file: &str, (id, track): (TrackId, &Track), value: f64) {
+    fn see(&mut self, issues: &mut Issues, file: &str, (id, track): (TrackId, &Track), (at_ns, value): (i64, f64)) {
         if track.known.is_none_or(|series| series.kind != SeriesKind::Counter) {
             return;
         }
         self.last.resize(self.last.len().max(id.index() + 1), None);
         let Some(last) = self.last.get_mut(id.index()) else { return };
-        if let Some(before) = last.replace(value)
+        // A value from before is no fall: the file is out of order.
+        if last.is_some_and(|(latest_ns, _)| at_ns < latest_ns) {
+            return;
+        }
+        if let Some((_, before)) = last.replace((at_ns, value))
             && value < before
         {
             let fall = || format!("{} fell from {before} to {value}", track.series);

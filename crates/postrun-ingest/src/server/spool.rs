@@ -113,6 +113,11 @@ impl SampleSpool {
         id
     }
 
+    /// The canonical series that a track is.
+    pub(crate) fn known(&self, id: TrackId) -> Option<&'static Series> {
+        self.tracks.get(id.index())?.known
+    }
+
     pub(crate) fn push(&mut self, at_ns: i64, id: TrackId, value: f64) -> Result<(), IngestError> {
         let Some(track) = self.tracks.get_mut(id.index()) else { return Ok(()) };
         let mut record = [0u8; RECORD_BYTES];

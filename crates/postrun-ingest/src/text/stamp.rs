@@ -28,7 +28,8 @@ pub(crate) struct CivilStamp {
 impl CivilStamp {
     /// Nanoseconds since 1970 in `year`, in UTC where the zone is known, else as if the local time were UTC.
     pub(crate) fn at_ns(&self, year: i64) -> i64 {
-        days_from_civil(year, self.month, self.day) * DAY_NS + self.of_day_ns - self.zone_ns.unwrap_or(0)
+        let midnight = days_from_civil(year, self.month, self.day).saturating_mul(DAY_NS);
+        midnight.saturating_add(self.of_day_ns).saturating_sub(self.zone_ns.unwrap_or(0))
     }
 
     /// `2026-01-02 03:04:05`, `2026-01-02T03:04:05.678Z`, `…+01:00`, `01-02 03:04:05`; also `/` in the date and `,`
@@ -107,7 +108,8 @@ pub(crate) enum StampClock {
 
 /// Turns the stamps of one log, in the order of its lines, into times that a person would agree with.
 ///
-/// Stamps without a year count from a leap year chosen once; a jump from December to January starts the next one. A
+/// Stamps without a year count from a leap year chosen once; a jump from December to January starts the next one, and a
+/// late line of the old year behind it stays in the old year. A
 /// clock that falls back by an hour (the end of summer time) keeps running, so that no duration comes out negative;
 /// [`LogClock::hour_steps`] counts it. Lines of several processes may be out of order by seconds: these stay as they are.
 #[derive(Debug)]
@@ -125,6 +127,10 @@ pub(crate) struct LogClock {
 
 /// A leap year, so that 29 February exists.
 const YEAR_OF_YEARLESS: i64 = 2024;
+/// No log goes on for longer; nanoseconds since 1970 end in 2262.
+const LAST_YEAR: i64 = 2199;
+/// What a jump of a year's end is told by.
+const HALF_A_YEAR_NS: i64 = 180 * DAY_NS;
 
 impl Default for LogClock {
     fn default() -> Self {
@@ -144,17 +150,23 @@ impl LogClock {
     pub(crate) fn at_ns(&mut self, stamp: &CivilStamp) -> i64 {
         self.without_year |= stamp.year.is_none();
         self.without_zone |= stamp.zone_ns.is_none();
-        let mut at = stamp.at_ns(stamp.year.unwrap_or(self.year)) + self.shift_ns;
+        let in_year = |year: i64| stamp.at_ns(year).saturating_add(self.shift_ns);
+        let mut at = in_year(stamp.year.unwrap_or(self.year));
         if let Some(last) = self.last_ns {
-            if stamp.year.is_none() && last - at > 180 * DAY_NS {
-                self.year += 1;
-                at = stamp.at_ns(self.year) + self.shift_ns;
+            if stamp.year.is_none() {
+                let late = in_year(self.year - 1);
+                if last.saturating_sub(at) > HALF_A_YEAR_NS && self.year < LAST_YEAR {
+                    self.year += 1;
+                    at = in_year(self.year);
+                } else if (0..DAY_NS).contains(&last.saturating_sub(late)) && at.saturating_sub(last) > HALF_A_YEAR_NS {
+                    at = late;
+                }
             }
-            let back = last - at;
+            let back = last.saturating_sub(at);
             if stamp.zone_ns.is_none() && (HOUR_NS - 600_000_000_000..=HOUR_NS).contains(&back) {
-                self.shift_ns += HOUR_NS;
+                self.shift_ns = self.shift_ns.saturating_add(HOUR_NS);
                 self.hour_steps += 1;
-                at += HOUR_NS;
+                at = at.saturating_add(HOUR_NS);
             }
         }
         self.last_ns = Some(self.last_ns.map_or(at, |last| last.max(at)));
@@ -187,6 +199,21 @@ mod tests {
         let mut clock = LogClock::default();
         let before = ns(&mut clock, "12-31 23:59:59");
         assert_eq!(ns(&mut clock, "01-01 00:00:01") - before, 2_000_000_000);
+        // Three processes write around midnight, a second out of order: one new year, however often.
+        let mut clock = LogClock::default();
+        let before = ns(&mut clock, "12-31 23:59:59");
+        for _ in 0..1000 {
+            assert_eq!(ns(&mut clock, "01-01 00:00:00") - before, 1_000_000_000);
+            assert_eq!(ns(&mut clock, "12-31 23:59:59"), before);
+        }
+        assert_eq!(ns(&mut clock, "12-31 23:59:58") - before, -1_000_000_000);
+        // Nonsense that leaps through the years ends at the last one.
+        let mut clock = LogClock::default();
+        for _ in 0..1000 {
+            ns(&mut clock, "12-01 00:00:00");
+            ns(&mut clock, "01-01 00:00:00");
+        }
+        assert!(ns(&mut clock, "12-01 00:00:00") > 0);
         let mut clock = LogClock::default();
         let before = ns(&mut clock, "10-25 02:59:58");
         assert_eq!(ns(&mut clock, "10-25 02:00:03") - before, 5_000_000_000);

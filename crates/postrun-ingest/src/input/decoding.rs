@@ -1,0 +1,135 @@
+//! Decompression that ends at the damage: what stood before it is text like any other, and where it lies is said.
+
+use std::io::{BufRead, Read, sink};
+use std::sync::{Arc, OnceLock};
+
+/// What a decoder hands out at once. A decoder that meets damage gives nothing of the piece it was at, so pieces are
+/// small.
+const PIECE_BYTES: usize = 16 << 10;
+
+/// Where a compressed file is cut or damaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Damage {
+    /// Bytes of text that could be read before it.
+    pub text_bytes: u64,
+    /// What the decoder said.
+    pub what: String,
+}
+
+impl Damage {
+    /// The place, as places in files are written.
+    pub(crate) fn place(&self) -> String {
+        format!("byte {} of the decompressed text", self.text_bytes)
+    }
+}
+
+/// Set by a [`Decoding`] reader that met damage.
+pub(super) type DamageSlot = Arc<OnceLock<Damage>>;
+
+/// A decoder whose text ends where the compressed bytes are damaged. An error of the file below it stays an error.
+pub(super) struct Decoding<D> {
+    decoder: D,
+    /// Reads the compressed bytes that are left, so that size and hash are those of the whole file.
+    drain: fn(&mut D) -> std::io::Result<u64>,
+    read: u64,
+    damage: DamageSlot,
+}
+
+/// Text of gzip members.
+pub(super) fn gzip<R: Read>(compressed: R, damage: DamageSlot) -> impl Read {
+    let decoder = flate2::read::MultiGzDecoder::new(compressed);
+    Decoding { decoder, drain: |d| std::io::copy(d.get_mut(), &mut sink()), read: 0, damage }
+}
+
+/// Text of zstd frames.
+pub(super) fn zstd<R: BufRead>(compressed: R, damage: DamageSlot) -> std::io::Result<impl Read> {
+    let decoder = zstd::stream::read::Decoder::with_buffer(compressed)?;
+    Ok(Decoding { decoder, drain: |d| std::io::copy(d.get_mut(), &mut sink()), read: 0, damage })
+}
+
+impl<D: Read> Read for Decoding<D> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if self.damage.get().is_some() {
+            return Ok(0);
+        }
+        let piece = out.len().min(PIECE_BYTES);
+        match self.decoder.read(&mut out[..piece]) {
+            Ok(n) => {
+                self.read += n as u64;
+                Ok(n)
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => Err(e),
+            Err(e) => {
+                // Fails again where the file itself cannot be read.
+                (self.drain)(&mut self.decoder)?;
+                let what = e.to_string();
+                let _ = self.damage.set(Damage { text_bytes: self.read, what });
+                Ok(0)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn text() -> Vec<u8> {
+        (0..20_000u32).flat_map(|i| format!("{} {}\n", i, i.wrapping_mul(2_654_435_761)).into_bytes()).collect()
+    }
+
+    fn gzipped() -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(&text()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn read(compressed: &[u8]) -> (Vec<u8>, Option<Damage>) {
+        let damage = DamageSlot::default();
+        let mut out = Vec::new();
+        match compressed.starts_with(b"\x1f\x8b") {
+            true => gzip(compressed, Arc::clone(&damage)).read_to_end(&mut out).unwrap(),
+            false => zstd(compressed, Arc::clone(&damage)).unwrap().read_to_end(&mut out).unwrap(),
+        };
+        (out, damage.get().cloned())
+    }
+
+    #[test]
+    fn the_text_before_a_cut_is_read() {
+        for whole in [gzipped(), zstd::encode_all(text().as_slice(), 1).unwrap()] {
+            assert_eq!(read(&whole), (text(), None));
+            let (out, damage) = read(&whole[..whole.len() / 2]);
+            assert!(!out.is_empty() && text().starts_with(&out), "{}", out.len());
+            assert_eq!(damage.unwrap().text_bytes, out.len() as u64);
+        }
+    }
+
+    #[test]
+    fn damage_in_the_middle_costs_no_more_than_a_piece() {
+        let mut damaged = gzipped();
+        let middle = damaged.len() / 2;
+        damaged[middle..middle + 64].fill(0xff);
+        let (out, damage) = read(&damaged);
+        assert!(damage.is_some() && out.len() > text().len() / 4, "{} {damage:?}", out.len());
+        // Only the checksum at the end is wrong: everything was read, and it is said.
+        let mut checksum = gzipped();
+        let at = checksum.len() - 6;
+        checksum[at] ^= 1;
+        let (out, damage) = read(&checksum);
+        assert!(out == text() && damage.is_some_and(|d| d.text_bytes == out.len() as u64));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_stays_an_error() {
+        struct Fails;
+        impl Read for Fails {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                Err(std::io::Error::other("gone"))
+            }
+        }
+        let whole = gzipped();
+        let mut reader = gzip(whole[..1000].chain(Fails), DamageSlot::default());
+        assert_eq!(reader.read_to_end(&mut Vec::new()).unwrap_err().to_string(), "gone");
+    }
+}
