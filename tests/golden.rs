@@ -45,6 +45,15 @@ fn diagnosis() {
 }
 
 #[test]
+fn timeline_of_a_small_run() {
+    let input = "fixtures/vllm_server_log/waiting_and_restart/input/server.log";
+    snapshot("chrome_trace_server_alone", &run(["export", input, "--to", "chrome-trace"]).stdout);
+    let input = "fixtures/cases/b15_preemption_gap/input";
+    snapshot("chrome_trace", &run(["export", input, "--to", "chrome-trace"]).stdout);
+    snapshot("requests_csv", &run(["export", input, "--to", "csv"]).stdout);
+}
+
+#[test]
 fn several_runs() {
     snapshot("several_runs", &run(["report", "fixtures/cases/b16_several_runs/input"]).stdout);
 }
@@ -66,6 +75,7 @@ fn help_and_listings() {
         ("help", vec!["--help"]),
         ("help_report", vec!["report", "--help"]),
         ("help_ingest", vec!["ingest", "--help"]),
+        ("help_export", vec!["export", "--help"]),
         ("list_metrics", vec!["list", "metrics"]),
         ("list_formats", vec!["list", "formats"]),
         ("list_rules", vec!["list", "rules"]),

@@ -6,6 +6,7 @@ mod cli;
 mod damage;
 mod dataset;
 mod doubt;
+mod export;
 mod golden;
 mod parity;
 mod properties;

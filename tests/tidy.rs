@@ -11,6 +11,7 @@ const ORDER: [&str; 8] = [
     "postrun-diagnose",
     "postrun-diff",
     "postrun-report",
+    "postrun-export",
     "postrun-simulate",
     "postrun-cli",
 ];

@@ -10,7 +10,7 @@ use postrun_schema::{Dataset, Table};
 use std::collections::BTreeSet;
 
 /// Three years: no time of a benchmark is larger, and sums of them never overflow.
-const CREDIBLE_NS: i64 = 100_000_000_000_000_000;
+pub const CREDIBLE_NS: i64 = 100_000_000_000_000_000;
 
 /// One row a request, in the dataset's order.
 #[derive(Debug, Default)]
@@ -164,7 +164,8 @@ impl Requests {
     }
 }
 
-fn per_request() -> impl Iterator<Item = (&'static Metric, Expr)> {
+/// The metrics that each request has a value of, in registry order.
+pub(crate) fn per_request() -> impl Iterator<Item = (&'static Metric, Expr)> {
     METRICS.iter().filter_map(|m| match m.compute {
         Compute::PerRequest(expr) => Some((*m, expr())),
         _ => None,

@@ -19,6 +19,8 @@ use std::path::PathBuf;
   postrun diagnose run/                         what is wrong, and what to try
   postrun report sweep/ --format markdown -o sweep.md
   postrun ingest result.json -o run/            the run as Parquet, for notebooks
+  postrun export run/ --to perfetto -o run.perfetto-trace
+                                                the run as a timeline, for ui.perfetto.dev
   postrun inspect result.json                   what the file can tell, and what not
   postrun explain ttft                          how a figure is defined
 
@@ -38,6 +40,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Say what is wrong with a run, on what evidence, how sure it is, and what to try
     Diagnose(DiagnoseArgs),
+    /// Write a run in the form of another tool: a timeline, a flat table, a benchmark report
+    Export(ExportArgs),
     /// Say what a file is, what can be known from it, and what cannot
     Inspect(InspectArgs),
     /// Simulate a benchmark run with a known cause, for learning and for trying rules
@@ -191,6 +195,36 @@ pub struct DiagnoseArgs {
     /// Read raw files as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun export run/ --to perfetto -o run.perfetto-trace
+                                                open it at ui.perfetto.dev
+  postrun export result.json server.log --to chrome-trace -o trace.json
+  postrun export run/ --to csv > requests.csv
+  postrun export sweep/ --to benchmark-report -o reports/
+
+`postrun explain perfetto` (and so on) says what is in each.")]
+pub struct ExportArgs {
+    /// Recorded files, folders or datasets; files that are named together are one run. `-` is standard input
+    #[arg(required = true, value_name = "RUN", value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<String>,
+    /// What to write
+    #[arg(long, value_name = "TARGET", value_parser = value::export_target())]
+    pub to: String,
+    /// Write to this file instead of standard output (`-`); of several runs, to a folder: one file a run
+    #[arg(short, long, value_name = "FILE_OR_DIR", value_hint = ValueHint::AnyPath)]
+    pub output: Option<PathBuf>,
+    /// What to add to the client's clock to get the server's, where you know it better than the recordings
+    #[arg(long, value_name = "OFFSET", value_parser = value::offset, allow_hyphen_values = true)]
+    pub clock_offset: Option<i64>,
+    /// Read raw files as this format instead of recognising it
+    #[arg(long, value_name = "FORMAT")]
+    pub input_format: Option<String>,
+    /// Fail if any record cannot be read
+    #[arg(long)]
+    pub strict: bool,
 }
 
 #[derive(Debug, Args)]

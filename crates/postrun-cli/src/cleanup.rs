@@ -1,4 +1,4 @@
-//! Removes our temporary folders when the user interrupts.
+//! Removes our temporary folders and half-written files when the user interrupts.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -9,7 +9,7 @@ static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// What shells add to the number of the signal that ended a process.
 const BY_SIGNAL: i32 = 128;
 
-/// From now on an interrupt or a request to end removes `dir` before the process ends.
+/// From now on an interrupt or a request to end removes `dir` (a folder or a file) before the process ends.
 pub fn on_signal(dir: &Path) {
     let Ok(mut folders) = FOLDERS.lock() else { return };
     folders.push(dir.to_path_buf());
@@ -22,7 +22,7 @@ pub fn on_signal(dir: &Path) {
     std::thread::spawn(move || {
         let Some(signal) = signals.forever().next() else { return };
         for dir in FOLDERS.lock().iter().flat_map(|folders| folders.iter()) {
-            let _ = std::fs::remove_dir_all(dir);
+            let _ = if dir.is_dir() { std::fs::remove_dir_all(dir) } else { std::fs::remove_file(dir) };
         }
         std::process::exit(BY_SIGNAL + signal);
     });

@@ -2,6 +2,7 @@
 
 use postrun_analysis::AnalysisError;
 use postrun_diagnose::RulesFileError;
+use postrun_export::ExportError;
 use postrun_ingest::IngestError;
 use postrun_schema::SchemaError;
 use postrun_simulate::SimulateError;
@@ -18,6 +19,9 @@ pub enum CliError {
     /// Analysing failed.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
+    /// An export failed, other than in writing.
+    #[error(transparent)]
+    Export(ExportError),
     /// A rules file does not parse.
     #[error(transparent)]
     Rules(#[from] RulesFileError),

@@ -3,6 +3,7 @@
 use crate::error::CliError;
 use crate::output::say;
 use postrun_analysis::AnalysisError;
+use postrun_export::ExportError;
 use postrun_ingest::IngestError;
 use postrun_schema::SchemaError;
 use std::process::ExitCode;
@@ -36,6 +37,7 @@ pub fn code(result: Result<(), CliError>) -> ExitCode {
     say(&format!("postrun: {error}"));
     ExitCode::from(match error {
         CliError::Json(_)
+        | CliError::Export(ExportError::Batch(_))
         | CliError::Analysis(AnalysisError::Polars { .. })
         | CliError::Schema(SchemaError::Arrow(_) | SchemaError::Thread)
         | CliError::Ingest(IngestError::Schema(SchemaError::Arrow(_) | SchemaError::Thread)) => INTERNAL,

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::run(args),
         Command::Diagnose(args) => return exit::diagnosed(commands::diagnose::run(args)),
         Command::Inspect(args) => commands::inspect::run(args),
+        Command::Export(args) => commands::export::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
         Command::List(args) => commands::list::run(args),
         Command::Explain(args) => commands::explain::run(args),

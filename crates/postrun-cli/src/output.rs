@@ -1,8 +1,10 @@
 //! Where results go: standard output, or a file written aside and renamed.
 
+use crate::cleanup;
 use crate::error::CliError;
 use postrun_report::{printable, wrap};
-use std::io::{IsTerminal, Write};
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 /// Columns when nobody says otherwise.
@@ -42,17 +44,34 @@ pub fn print_wrapped(text: &str) -> Result<(), CliError> {
 /// Writes a file that is either complete or not there.
 pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
     let failed = |source| CliError::Write { file: path.display().to_string(), source };
+    stream_file(path, |out| out.write_all(text.as_bytes()).map_err(failed))
+}
+
+/// Streams a file that is either complete or not there.
+pub fn stream_file<T>(
+    path: &Path,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let failed = |source| CliError::Write { file: path.display().to_string(), source };
     // A pipe or a device is written to, not replaced.
     if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        return std::fs::write(path, text).map_err(failed);
+        let mut out = BufWriter::new(File::options().write(true).open(path).map_err(failed)?);
+        let done = write(&mut out)?;
+        return out.flush().map_err(failed).map(|()| done);
     }
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let aside = path.with_file_name(format!(".{name}.partial-{}", std::process::id()));
-    let written = std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path));
+    cleanup::on_signal(&aside);
+    let file = File::create(&aside).map_err(failed)?;
+    let mut out = BufWriter::with_capacity(1 << 18, file);
+    let written = write(&mut out).and_then(|done| {
+        out.flush().and_then(|()| std::fs::rename(&aside, path)).map_err(failed)?;
+        Ok(done)
+    });
     if written.is_err() {
         let _ = std::fs::remove_file(&aside);
     }
-    written.map_err(failed)
+    written
 }
 
 /// Columns of the terminal; `COLUMNS` wins, a pipe gets 80.

@@ -1,6 +1,8 @@
 //! Values of arguments: durations, objectives, bucket edges, windows.
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use postrun_analysis::{BucketEdges, Objective, Window};
+use postrun_export::TARGETS;
 
 /// Objectives as one argument.
 #[derive(Debug, Clone)]
@@ -121,6 +123,11 @@ pub fn window(text: &str) -> Result<Window, String> {
         return Err(format!("{text:?} is empty: it has to end after it starts"));
     }
     Ok(window)
+}
+
+/// The targets of an export, each with its headline for the help.
+pub fn export_target() -> PossibleValuesParser {
+    PossibleValuesParser::new(TARGETS.iter().map(|t| PossibleValue::new(t.id).help(t.doc.headline())))
 }
 
 #[cfg(test)]

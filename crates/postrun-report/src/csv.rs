@@ -16,7 +16,7 @@ pub fn to_csv(reports: &Reports) -> String {
         label: String::new(),
     };
     for run in reports.runs.iter().map(|r| &r.run) {
-        out.label = field(&run.manifest.label);
+        out.label = csv_field(&run.manifest.label);
         let whole = if run.window.is_some() { "window" } else { "whole" };
         let counts = [("total", run.requests.total), ("ok", run.requests.ok), ("failed", run.requests.failed)];
         for (stat, n) in counts {
@@ -89,7 +89,7 @@ impl Out {
     fn line(&mut self, (scope, lo, hi): Scope, metric: &str, stat: &str, value: f64, rest: &str) {
         let edge = |e: Option<u32>| e.map(|e| e.to_string()).unwrap_or_default();
         let start = format!("{},{scope},{},{}", self.label, edge(lo), edge(hi));
-        self.text.push_str(&format!("{start},{},{stat},{value},{rest}\n", field(metric)));
+        self.text.push_str(&format!("{start},{},{stat},{value},{rest}\n", csv_field(metric)));
     }
 }
 
@@ -108,9 +108,9 @@ fn unit_of(id: &str) -> &'static str {
     }
 }
 
-/// Quoted where it has to be, and never the start of a spreadsheet formula.
-fn field(text: &str) -> String {
-    let text = if text.starts_with(['=', '+', '-', '@', '\t']) { format!("'{text}") } else { text.to_string() };
+/// A text as a cell: quoted where it has to be, and never the start of a spreadsheet formula.
+pub fn csv_field(text: &str) -> String {
+    let text = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_string() };
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text,
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn fields_are_quoted_and_tame() {
-        assert_eq!(field("a,b"), "\"a,b\"");
-        assert_eq!(field("say \"hi\""), "\"say \"\"hi\"\"\"");
-        assert_eq!(field("=1+1"), "'=1+1");
+        assert_eq!(csv_field("a,b"), "\"a,b\"");
+        assert_eq!(csv_field("say \"hi\""), "\"say \"\"hi\"\"\"");
+        assert_eq!(csv_field("=1+1"), "'=1+1");
     }
 }

@@ -20,7 +20,7 @@ mod spark;
 mod terminal;
 mod wording;
 
-pub use csv::to_csv;
+pub use csv::{csv_field, to_csv};
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
 pub use quantity::{bytes, seconds};

@@ -35,7 +35,7 @@ pub use manifest::{
 pub use natural::natural_order;
 pub use row::{EventKind, EventRow, Phase, RequestRow, Status};
 pub use series::{Across, SERIES, Series, SeriesKind, find_series, label_text};
-pub use server_tables::{ServerColumns, ServerTables, read_batches};
+pub use server_tables::{ServerColumns, ServerTables, batches, column, read_batches};
 pub use staging::{Staging, partial_folder};
 pub use table::{Column, Dtype, Table, Unit};
 pub use writer::{DatasetWriter, PendingRun};

@@ -15,23 +15,30 @@ const BATCH_ROWS: usize = 1 << 14;
 /// What the server recorded of one request, for the columns that are the server's.
 pub type ServerColumns = RequestRow;
 
-/// Reads a table of a dataset batch by batch; `columns` empty means all of them.
-pub fn read_batches(
+/// The batches of a table's file, of at most `rows` rows; `columns` empty means all of them. Columns that the file lacks
+/// are not in the batches either.
+pub fn batches(
     path: &Path,
     columns: &[&str],
-    mut each: impl FnMut(RecordBatch) -> Result<(), SchemaError>,
-) -> Result<(), SchemaError> {
+    rows: usize,
+) -> Result<impl Iterator<Item = Result<RecordBatch, SchemaError>> + use<>, SchemaError> {
     let file = std::fs::File::open(path).map_err(SchemaError::io(path))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(SchemaError::parquet(path))?;
     let mask = match columns {
         [] => parquet::arrow::ProjectionMask::all(),
         names => parquet::arrow::ProjectionMask::columns(builder.parquet_schema(), names.iter().copied()),
     };
-    let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
-    for batch in reader.map_err(SchemaError::parquet(path))? {
-        each(batch?)?;
-    }
-    Ok(())
+    let reader = builder.with_projection(mask).with_batch_size(rows).build();
+    Ok(reader.map_err(SchemaError::parquet(path))?.map(|batch| Ok(batch?)))
+}
+
+/// Reads a table of a dataset batch by batch; `columns` empty means all of them.
+pub fn read_batches(
+    path: &Path,
+    columns: &[&str],
+    mut each: impl FnMut(RecordBatch) -> Result<(), SchemaError>,
+) -> Result<(), SchemaError> {
+    batches(path, columns, BATCH_ROWS)?.try_for_each(|batch| each(batch?))
 }
 
 /// Writes the server's tables of a run.
@@ -140,7 +147,8 @@ fn filled<'f>(
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }
 
-fn column<'b, T: Array + 'static>(batch: &'b RecordBatch, name: &str) -> Option<&'b T> {
+/// A column of a batch as an array of its type; `None` where the batch lacks it.
+pub fn column<'b, T: Array + 'static>(batch: &'b RecordBatch, name: &str) -> Option<&'b T> {
     batch.column_by_name(name)?.as_any().downcast_ref()
 }
 

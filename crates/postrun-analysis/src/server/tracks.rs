@@ -70,6 +70,10 @@ impl Tracks {
     pub(crate) fn get(&self, series: &str) -> Option<&Track> {
         self.by_name.get(series)
     }
+
+    pub(crate) fn take(&mut self, series: &str) -> Option<Track> {
+        self.by_name.remove(series)
+    }
 }
 
 /// What was read so far.

@@ -1,9 +1,9 @@
 //! Gaps long enough to ask what they were, and what was measured of each.
 
-use super::StallClass;
 use super::activity::{Progress, StepClock};
 use super::smoothed::Arrivals;
 use super::typical::{CATCH_UP, Usual, merged_tokens};
+use super::{Stall, StallClass, Trigger};
 use crate::requests::Requests;
 
 /// A gap is looked at when it is longer than so many steps: fewer cannot be told from a chunk of several tokens …
@@ -139,6 +139,8 @@ pub(super) struct Pause {
     /// The missing tokens came all at once after it.
     pub late: bool,
     pub verdict: Option<Verdict>,
+    /// Whose prefill it was, where that is known.
+    pub held_up_by: Option<Trigger>,
 }
 
 impl Pause {
@@ -155,7 +157,16 @@ impl Pause {
         let missed = if seen.steps >= ALONE { lost.min(seen.steps) } else { lost };
         let late = many && (seen.steps < ALONE || burst >= CAUGHT_UP_OF_STEPS * seen.steps)
             || gap.burst >= 2 && burst >= CAUGHT_UP * missed;
-        Pause { gap, step_ns, steps: seen.steps, others: seen.others, pace: seen.steps / lost, late, verdict: None }
+        Pause {
+            gap,
+            step_ns,
+            steps: seen.steps,
+            others: seen.others,
+            pace: seen.steps / lost,
+            late,
+            verdict: None,
+            held_up_by: None,
+        }
     }
 
     /// Steps missed that were not delivered late.
@@ -183,6 +194,20 @@ impl Pause {
 
     pub(super) fn is_preemption(&self) -> bool {
         self.verdict.is_some_and(|v| v.class == StallClass::Preemption)
+    }
+
+    /// As it is given to others; nothing before it is judged.
+    pub(super) fn to_stall(self, timed: bool) -> Option<Stall> {
+        let verdict = self.verdict?;
+        Some(Stall {
+            request: self.gap.request,
+            at_ns: timed.then_some(self.gap.from_ns),
+            length_ns: self.gap.length_ns(),
+            class: verdict.class,
+            confidence: verdict.confidence,
+            why: verdict.why,
+            held_up_by: self.held_up_by,
+        })
     }
 
     pub(super) fn say(&mut self, class: StallClass, confidence: f64, why: &'static str) {

@@ -83,6 +83,15 @@ impl StallClass {
     }
 }
 
+/// What ends a pause of others: the end of another request's prefill, or of its way back from a preemption.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Trigger {
+    /// Since the run's origin.
+    pub at_ns: i64,
+    /// Key of that other request.
+    pub request: u32,
+}
+
 /// One long pause.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stall {
@@ -98,6 +107,8 @@ pub struct Stall {
     pub confidence: f64,
     /// What it was told by.
     pub why: &'static str,
+    /// Of a prefill interference: whose prefill it was, where that is known.
+    pub held_up_by: Option<Trigger>,
 }
 
 /// The long pauses of a run.
@@ -148,9 +159,18 @@ pub(crate) struct StallFindings {
     pub preempted: Vec<(u32, i64)>,
     /// Requests that were probably preempted, or passed over, before their first token.
     pub overtaken: Vec<u32>,
+    /// Every judged pause.
+    judged: Vec<candidate::Pause>,
 }
 
 impl StallFindings {
+    /// Every judged pause, by request and in time.
+    pub(crate) fn into_every(self) -> Vec<Stall> {
+        let mut every: Vec<Stall> = self.judged.iter().filter_map(|p| p.to_stall(self.timed)).collect();
+        every.sort_by_key(|s| (s.request, s.at_ns));
+        every
+    }
+
     /// Requests that were probably preempted, before or after their first token. Nothing without send times: a long gap
     /// alone would fit too much.
     pub(crate) fn hit(&self) -> impl Iterator<Item = u32> + '_ {

@@ -5,7 +5,7 @@ use super::candidate::{Candidate, Longest, Pause, limit_ns};
 use super::scrapes::Scrapes;
 use super::smoothed::{Arrivals, Joined};
 use super::typical::{CATCH_UP, Histogram, Sampler, Usual};
-use super::{LISTED, Stall, StallClass, StallFindings, Stalls};
+use super::{LISTED, StallClass, StallFindings, Stalls};
 use super::{alone, overtaken, together, untimed};
 use crate::chunk_scan::RequestChunks;
 use crate::requests::Requests;
@@ -137,7 +137,7 @@ impl<'a> StallScan<'a> {
         let overtaken = if timed { overtaken::find(self.requests) } else { Vec::new() };
         let preempted = preempted(&judged);
         let listed = listed(judged.iter().filter(|p| window.is_none_or(|w| w.contains(p.gap.to_ns))), total, timed);
-        StallFindings { stalls: listed, timed, preempted, overtaken }
+        StallFindings { stalls: listed, timed, preempted, overtaken, judged }
     }
 }
 
@@ -180,17 +180,6 @@ fn listed<'a>(judged: impl Iterator<Item = &'a Pause> + Clone, total: u64, timed
         pauses.truncate(LISTED);
     }
     pauses.sort_unstable_by_key(order);
-    let stall = |(Reverse(length_ns), p): (Reverse<i64>, &Pause)| {
-        let verdict = p.verdict?;
-        Some(Stall {
-            request: p.gap.request,
-            at_ns: timed.then_some(p.gap.from_ns),
-            length_ns,
-            class: verdict.class,
-            confidence: verdict.confidence,
-            why: verdict.why,
-        })
-    };
-    stalls.longest = pauses.into_iter().filter_map(stall).collect();
+    stalls.longest = pauses.into_iter().filter_map(|(_, p)| p.to_stall(timed)).collect();
     stalls
 }

@@ -5,6 +5,7 @@
 //! cannot have been one. In between the likelier is said, with little confidence.
 
 use super::StallClass::{GlobalStall, Jitter, PrefillInterference};
+use super::Trigger;
 use super::candidate::{ALONE, GUARD, OTHERS, Pause, SLOW_PACE};
 use super::typical::quantile;
 use crate::requests::Requests;
@@ -55,13 +56,14 @@ impl Moments {
     }
 
     /// The last time in a gap at which another request began or went on.
-    fn trigger(&self, pause: &Pause) -> Option<i64> {
+    fn trigger(&self, pause: &Pause) -> Option<Trigger> {
         let guard = pause.guard_ns();
         let (after, until) = (pause.gap.from_ns.saturating_add(guard), pause.gap.to_ns.saturating_add(guard));
         let last = |times: &[(i64, u32)]| {
             let end = times.partition_point(|t| t.0 <= until);
             let back = times.get(..end)?.iter().rev().take_while(|t| t.0 > after);
-            back.into_iter().find(|t| t.1 != pause.gap.request).map(|t| t.0)
+            let found = back.into_iter().find(|t| t.1 != pause.gap.request);
+            found.map(|(at_ns, request)| Trigger { at_ns: *at_ns, request: *request })
         };
         last(&self.firsts).max(last(&self.resumes))
     }
@@ -71,7 +73,7 @@ impl Moments {
 struct Seen {
     /// Its place among the pauses.
     at: usize,
-    trigger: Option<i64>,
+    trigger: Option<Trigger>,
     pending: i64,
 }
 
@@ -80,7 +82,8 @@ struct Episode {
     from_ns: i64,
     to_ns: i64,
     seen: Vec<Seen>,
-    trigger: bool,
+    /// The last of those that its pauses end with.
+    trigger: Option<Trigger>,
     /// Someone could have been in prefill.
     pending: bool,
     /// A backlog followed: the chunks were there, and came late.
@@ -108,6 +111,7 @@ pub(super) fn judge(pauses: &mut [Pause], moments: &Moments, step_ns: f64) {
         let trigger = moments.trigger(pause);
         let pending = moments.pending(pause.gap.to_ns.saturating_sub(pause.guard_ns()));
         if pause.others < OTHERS {
+            pause.held_up_by = trigger;
             match (trigger, pending > 0) {
                 (Some(_), _) => pause.say(PrefillInterference, 0.6, "another request's first token in it"),
                 (None, true) => pause.say(PrefillInterference, 0.5, "a request awaited its first token"),
@@ -142,7 +146,7 @@ fn join(episodes: &mut Vec<Episode>, pauses: &[Pause], seen: Seen, reach_ns: f64
             from_ns: gap.from_ns,
             to_ns: gap.to_ns,
             seen: vec![seen],
-            trigger: false,
+            trigger: None,
             pending: false,
             late: false,
             long: false,
@@ -159,10 +163,10 @@ fn relate(episodes: &mut [Episode], pauses: &[Pause], step_ns: f64) {
     for episode in &mut *episodes {
         let shortest = episode.seen.iter().filter_map(pause).map(|p| p.gap.length_ns()).min().unwrap_or(0);
         episode.long = shortest as f64 > cap;
-        episode.trigger = episode.seen.iter().any(|s| s.trigger.is_some());
+        episode.trigger = episode.seen.iter().filter_map(|s| s.trigger).max();
         episode.pending = episode.seen.iter().any(|s| s.pending > 0);
         episode.late = episode.seen.iter().filter_map(pause).filter(|p| p.late).count() * 2 > episode.seen.len();
-        episode.chain = episode.trigger;
+        episode.chain = episode.trigger.is_some();
     }
     let close = |a: &Episode, b: &Episode| b.from_ns.saturating_sub(a.to_ns) as f64 <= CHAINED * step_ns;
     // Backwards: a chunk of a prefill is known by the chunk after it.
@@ -185,12 +189,12 @@ fn longest_prefill(episodes: &[Episode], pauses: &[Pause]) -> f64 {
     long.map_or(f64::INFINITY, |p90| TOO_LONG * p90)
 }
 
-fn is_at_end(pause: &Pause, trigger: Option<i64>) -> bool {
-    trigger.is_some_and(|t| t.abs_diff(pause.gap.to_ns) as f64 <= GUARD * pause.step_ns)
+fn is_at_end(pause: &Pause, trigger: Option<Trigger>) -> bool {
+    trigger.is_some_and(|t| t.at_ns.abs_diff(pause.gap.to_ns) as f64 <= GUARD * pause.step_ns)
 }
 
 /// The first of these that fits. The more the others went on, the less sure.
-fn decide(pause: &mut Pause, trigger: Option<i64>, episode: &Episode) {
+fn decide(pause: &mut Pause, trigger: Option<Trigger>, episode: &Episode) {
     let paused = 1.0 - 0.5 * pause.pace.clamp(0.0, 1.0);
     let many = (pause.others / 2.0).min(1.0);
     let (class, confidence, why) = if episode.late {
@@ -200,7 +204,7 @@ fn decide(pause: &mut Pause, trigger: Option<i64>, episode: &Episode) {
         (PrefillInterference, 0.95, "all paused until another request's first token")
     } else if trigger.is_some() {
         (PrefillInterference, 0.8, "all paused, another request's first token in it")
-    } else if episode.trigger {
+    } else if episode.trigger.is_some() {
         (PrefillInterference, 0.8, "the same pause as one that ends with a first token")
     } else if episode.long {
         (GlobalStall, 0.5, "all paused, far longer than the prefills of this run")
@@ -214,4 +218,6 @@ fn decide(pause: &mut Pause, trigger: Option<i64>, episode: &Episode) {
         (GlobalStall, 0.6 + 0.35 * many, "all paused, and no request awaited a first token")
     };
     pause.say(class, confidence * paused, why);
+    let own = pause.gap.request;
+    pause.held_up_by = trigger.or(episode.trigger).filter(|t| class == PrefillInterference && t.request != own);
 }

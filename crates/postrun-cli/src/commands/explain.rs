@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::output::print_wrapped;
 use postrun_analysis::{METRICS, TOPICS, find_metric};
 use postrun_diagnose::{RULES, RULES_FILE, Rule, Threshold, find_rule};
+use postrun_export::{TARGETS, find_target};
 use postrun_ingest::INGESTORS;
 use postrun_schema::IssueCode;
 
@@ -35,6 +36,9 @@ fn page(name: &str) -> Option<String> {
     }
     if let Some(topic) = TOPICS.iter().find(|t| t.id == id) {
         return Some(format!("{}\n\n{}", topic.id, flow(&topic.doc.text())));
+    }
+    if let Some(target) = find_target(&id.replace('_', "-")) {
+        return Some(format!("{} (target of `postrun export`)\n\n{}", target.id, flow(&target.doc.text())));
     }
     let code = IssueCode::ALL.iter().find(|c| c.id() == id)?;
     Some(format!("{id} (data quality)\n\n{}", code.meaning()))
@@ -71,6 +75,7 @@ fn unknown(name: &str) -> String {
     let ids = METRICS.iter().map(|m| m.id.to_string());
     let ids = ids.chain(INGESTORS.iter().map(|i| i.id.to_string())).chain(TOPICS.iter().map(|t| t.id.to_string()));
     let ids = ids.chain(RULES.iter().map(|r| r.id.to_string())).chain(["rules_file".to_string()]);
+    let ids = ids.chain(TARGETS.iter().map(|t| t.id.to_string()));
     let mut near: Vec<(f64, String)> = ids
         .chain(IssueCode::ALL.iter().map(|c| c.id()))
         .map(|id| (strsim::jaro_winkler(&id, &name.to_lowercase()), id))

@@ -3,6 +3,7 @@
 pub mod completions;
 pub mod diagnose;
 pub mod explain;
+pub mod export;
 pub mod ingest;
 pub mod inspect;
 pub mod list;

@@ -40,7 +40,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
 /// Every opened run, analysed and diagnosed.
 pub fn reports(opened: &Runs, options: &Options, rules: &RuleSet) -> Result<Reports, CliError> {
     let mut analyses = opened.datasets.iter().map(|d| analyse(d, options)).collect::<Result<Vec<_>, _>>()?;
-    tell_apart(&mut analyses);
+    tell_apart(analyses.iter_mut().map(|run| &mut run.manifest.label));
     // Rules judge whole runs: evidence of a window beside that of the run would mix the two.
     let judge = |run: &RunAnalysis| if run.window.is_some() { Diagnosis::default() } else { diagnose(run, rules) };
     let report = |run: RunAnalysis| Report { diagnosis: judge(&run), run };
@@ -70,13 +70,13 @@ fn by_ending(output: Option<&Path>) -> Result<ReportFormat, CliError> {
 }
 
 /// Datasets from different places may have the same label.
-fn tell_apart(runs: &mut [RunAnalysis]) {
+pub fn tell_apart<'a>(labels: impl Iterator<Item = &'a mut String>) {
     let mut taken = BTreeSet::new();
-    for run in runs {
-        let label = run.manifest.label.clone();
+    for label in labels {
+        let own = label.clone();
         let mut n = 2;
-        while !taken.insert(run.manifest.label.clone()) {
-            run.manifest.label = format!("{label}-{n}");
+        while !taken.insert(label.clone()) {
+            *label = format!("{own}-{n}");
             n += 1;
         }
     }

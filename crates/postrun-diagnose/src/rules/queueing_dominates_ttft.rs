@@ -126,11 +126,12 @@ impl Queue {
                 by_request: false,
             });
         }
-        if let (Some(waiting), Some(duration_s), Some(all)) = (server.waiting, v.run.facts.duration_s, ttft) {
+        let waiting = server.waiting.and_then(|w| w.mean);
+        if let (Some(waiting), Some(duration_s), Some(all)) = (waiting, v.run.facts.duration_s, ttft) {
             // Little's law: so many waited on average, so many came a second, so long each waited.
-            let mean_ms = waiting.mean * duration_s / (v.run.requests.total as f64).max(1.0) * 1e3;
+            let mean_ms = waiting * duration_s / (v.run.requests.total as f64).max(1.0) * 1e3;
             let share = (mean_ms / all.max(1e-9)).min(1.0);
-            if waiting.mean >= LITTLE {
+            if waiting >= LITTLE {
                 let p95_ms = v.stat("ttft_ms", "p95")? * share;
                 return Some(Queue { share, mean_ms, p95_ms, recorded: false, follows_load: true, by_request: false });
             }
@@ -140,7 +141,7 @@ impl Queue {
         let rho = d.rho_load?;
         let share = d.queue_share;
         let (mean, p95) = (ttft? * share, v.stat("ttft_ms", "p95")? * share);
-        let follows_load = rho >= 0.5 || server.waiting.and_then(|w| w.mean).is_some_and(|mean| mean >= 1.0);
+        let follows_load = rho >= 0.5 || waiting.is_some_and(|mean| mean >= 1.0);
         Some(Queue { share, mean_ms: mean, p95_ms: p95, recorded: false, follows_load, by_request: false })
     }
 

@@ -1,0 +1,75 @@
+//! `postrun export RUN --to TARGET`: a run in the form of another tool.
+
+use super::report::tell_apart;
+use super::runs;
+use crate::args::ExportArgs;
+use crate::error::CliError;
+use crate::output::{say, stream_file};
+use postrun_export::{ExportError, Target, find_target};
+use postrun_schema::Dataset;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::Path;
+
+pub fn run(args: ExportArgs) -> Result<(), CliError> {
+    let unknown = || CliError::Argument(format!("no target is called {:?}", args.to));
+    let target = find_target(&args.to).ok_or_else(unknown)?;
+    let output = args.output.as_deref().filter(|o| *o != Path::new("-"));
+    if output.is_none() && target.binary && std::io::stdout().is_terminal() {
+        let hint = format!("{} is not text; name a file with -o, or pipe it on", target.id);
+        return Err(CliError::Argument(hint));
+    }
+    let opened = runs::open(&args.inputs, args.input_format.as_deref(), args.strict, args.clock_offset)?;
+    match (opened.datasets.as_slice(), output) {
+        ([dataset], None) => to_stdout(target, dataset),
+        ([dataset], Some(path)) if !path.is_dir() => to_file(target, dataset, path),
+        (datasets, Some(dir)) => to_folder(target, datasets, dir),
+        (datasets, None) => {
+            let n = datasets.len();
+            Err(CliError::Argument(format!("{n} runs do not go into one output; name a folder with -o")))
+        }
+    }
+}
+
+fn to_stdout(target: &Target, dataset: &Dataset) -> Result<(), CliError> {
+    let name = "standard output";
+    // Locked it could not be handed to another thread; nobody else prints meanwhile.
+    let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout());
+    write(target, dataset, name, &mut out)?;
+    out.flush().map_err(|source| CliError::Write { file: name.to_string(), source })
+}
+
+fn to_file(target: &Target, dataset: &Dataset, path: &Path) -> Result<(), CliError> {
+    stream_file(path, |out| write(target, dataset, &path.display().to_string(), out))
+}
+
+/// One file a run, by its label.
+fn to_folder(target: &Target, datasets: &[Dataset], dir: &Path) -> Result<(), CliError> {
+    std::fs::create_dir_all(dir).map_err(|source| CliError::Write { file: dir.display().to_string(), source })?;
+    let mut labels: Vec<String> = datasets.iter().map(|d| d.manifest().label.clone()).collect();
+    tell_apart(labels.iter_mut());
+    let mut nothing = None;
+    let mut written = 0;
+    for (dataset, label) in datasets.iter().zip(labels) {
+        match to_file(target, dataset, &dir.join(format!("{label}.{}", target.ending))) {
+            // One run of many that cannot be drawn does not keep the others from it.
+            Err(error @ CliError::Export(ExportError::NothingToDraw { .. })) => {
+                say(&format!("left out: {error}"));
+                nothing = Some(error);
+            }
+            other => other.map(|()| written += 1)?,
+        }
+    }
+    nothing.filter(|_| written == 0).map_or(Ok(()), Err)
+}
+
+/// Writes one run, and says what could not be part of it.
+fn write(target: &Target, dataset: &Dataset, name: &str, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+    let left_out = target.write(dataset, out).map_err(|error| match error {
+        ExportError::Write(source) => CliError::Write { file: name.to_string(), source },
+        ExportError::Schema(error) => error.into(),
+        ExportError::Analysis(error) => error.into(),
+        other => CliError::Export(other),
+    })?;
+    left_out.iter().for_each(|what| say(&format!("{}: {what}", dataset.manifest().label)));
+    Ok(())
+}

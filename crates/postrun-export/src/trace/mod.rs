@@ -1,0 +1,109 @@
+//! A run as a timeline: a track a request, tracks of the server's counters, arrows from a prefill to what it held up.
+//!
+//! The requests table is read twice: once to see where everything lies, once to write. In memory are a batch of requests,
+//! the judged pauses and the counters.
+
+mod clocks;
+mod counters;
+mod plan;
+mod preempted;
+mod row;
+mod slices;
+
+use crate::error::ExportError;
+use clocks::Clocks;
+use plan::Plan;
+use postrun_schema::Dataset;
+
+/// Requests in memory at a time.
+const ROWS: usize = 1 << 14;
+
+/// What stands beside a slice.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Text(String),
+    Count(u64),
+    Figure(f64),
+}
+
+/// Where an arrow ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Arrow {
+    pub id: u64,
+    /// A moment inside the slice it ends at, after the start of the slice it begins at.
+    pub at_ns: i64,
+}
+
+/// A part of a request's time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Slice {
+    pub name: &'static str,
+    pub start_ns: i64,
+    pub end_ns: i64,
+    /// Slices around it.
+    pub depth: usize,
+    pub args: Vec<(&'static str, Value)>,
+    /// Arrows that begin here.
+    pub arrows_out: Vec<u64>,
+    /// The arrow that ends here.
+    pub arrow_in: Option<Arrow>,
+}
+
+/// A request's track. Slices come as they nest: each before those inside it, in time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Track {
+    pub request: u32,
+    pub name: String,
+    pub slices: Vec<Slice>,
+}
+
+/// A counter's track.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Counter {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub points: Vec<(i64, f64)>,
+}
+
+/// A format of timelines. Times that it gets are nanoseconds from 0 on.
+pub(crate) trait Sink {
+    /// Called first: name of the run, and what its times are.
+    fn begin(&mut self, label: &str, about: &str) -> Result<(), ExportError>;
+    /// Called for each counter, before the requests.
+    fn counter(&mut self, counter: &Counter) -> Result<(), ExportError>;
+    /// Called for each request.
+    fn request(&mut self, track: &Track) -> Result<(), ExportError>;
+    /// Called last.
+    fn finish(&mut self) -> Result<(), ExportError>;
+}
+
+/// Writes the run to `sink`. Gives a sentence for each kind of thing that could not be drawn.
+pub(crate) fn write(dataset: &Dataset, sink: &mut dyn Sink) -> Result<Vec<String>, ExportError> {
+    let clocks = Clocks::of(dataset)?;
+    let mut counters = counters::of(dataset, &clocks)?;
+    let mut plan = Plan::make(dataset, &clocks)?;
+    let earliest = counters.iter().flat_map(|c| c.points.first()).map(|p| p.0).chain(plan.earliest_ns()).min();
+    let Some(earliest) = earliest else {
+        let no_counter = format!("none of {} is recorded on its clock", counters::names().join(", "));
+        let missing = ["no point in time of a request is recorded".to_string(), no_counter];
+        let why = missing.into_iter().chain(clocks.left_out()).collect::<Vec<_>>().join("; ");
+        return Err(ExportError::NothingToDraw { label: dataset.manifest().label.clone(), why });
+    };
+    // Timelines begin at 0; what lies before the run's origin moves everything.
+    let shift = earliest.saturating_neg().max(0);
+    sink.begin(&dataset.manifest().label, &clocks.describe(shift))?;
+    for counter in &mut counters {
+        counter.points.iter_mut().for_each(|p| p.0 = p.0.saturating_add(shift));
+        sink.counter(counter)?;
+    }
+    plan.each(dataset, |mut track| {
+        for slice in &mut track.slices {
+            slice.start_ns = slice.start_ns.saturating_add(shift);
+            slice.end_ns = slice.end_ns.saturating_add(shift);
+            slice.arrow_in.iter_mut().for_each(|a| a.at_ns = a.at_ns.saturating_add(shift));
+        }
+        sink.request(&track)
+    })?;
+    sink.finish()?;
+    Ok(clocks.left_out().chain(plan.left_out()).collect())
+}
