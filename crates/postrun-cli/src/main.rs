@@ -19,6 +19,8 @@ fn main() -> ExitCode {
         Command::Ingest(args) => commands::ingest::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Diagnose(args) => return exit::diagnosed(commands::diagnose::run(args)),
+        Command::Diff(args) => return exit::compared(commands::diff::run(args)),
+        Command::Trend(args) => commands::trend::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Simulate(args) => commands::simulate::run(args),

@@ -12,6 +12,9 @@ use postrun_schema::Unit;
 use serde::Serialize;
 use toml_edit::{Document, TableLike};
 
+/// Statistics that can be named.
+const STATS: [&str; 6] = ["mean", "p50", "p90", "p95", "p99", "value"];
+
 /// A budget file that does not parse.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}:{line}: {message}")]
@@ -107,12 +110,15 @@ impl Budget {
                 return Err(fault(start, "this limit has no metric".to_string()));
             };
             let Some(metric) = find_metric(name) else {
-                return Err(fault(at(table, "metric"), format!("no metric is called {name:?}; see `postrun list metrics`")));
+                return Err(fault(
+                    at(table, "metric"),
+                    format!("no metric is called {name:?}; see `postrun list metrics`"),
+                ));
             };
             let per_run = matches!(metric.compute, postrun_analysis::Compute::PerRun(_));
             let stat = table.get("stat").and_then(|s| s.as_str()).unwrap_or(if per_run { "value" } else { "p95" });
-            if !["mean", "p50", "p90", "p95", "p99", "value"].contains(&stat) {
-                return Err(fault(at(table, "stat"), format!("{stat:?} is no statistic; known: mean, p50, p90, p95, p99, value")));
+            if !STATS.contains(&stat) {
+                return Err(fault(at(table, "stat"), format!("{stat:?} is no statistic; known: {}", STATS.join(", "))));
             }
             let limit = Limit {
                 metric: Some(metric.id),
@@ -133,9 +139,54 @@ impl Budget {
     pub fn breaches(&self, diff: &RunDiff) -> Vec<Breach> {
         self.limits.iter().flat_map(|limit| limit.breaches(diff)).collect()
     }
+
+    /// Limits on figures that one of the sides lacks, or of which nothing is decided, one sentence each.
+    pub fn not_judged(&self, diff: &RunDiff) -> Vec<String> {
+        self.limits.iter().filter_map(|limit| limit.not_judged(diff)).collect()
+    }
 }
 
 impl Limit {
+    /// From `regression`, `regression:METRIC>PCT` or `regression:STAT.METRIC>PCT`.
+    pub fn regression(text: &str) -> Result<Limit, String> {
+        let example = "examples: regression, regression:ttft>5, regression:p95.ttft_ms>5";
+        let any = Limit { metric: None, stat: None, at_most: None, at_least: None, worse_by: Some(0.0) };
+        let Some(rest) = text.trim().strip_prefix("regression") else {
+            return Err(format!("{text:?} is nothing to fail on; {example}"));
+        };
+        if rest.is_empty() {
+            return Ok(any);
+        }
+        let parts = rest.strip_prefix(':').and_then(|r| r.split_once('>'));
+        let Some((name, percent)) = parts else { return Err(format!("{text:?} is no limit; {example}")) };
+        let (stat, name) = name.trim().split_once('.').map_or((None, name.trim()), |(s, n)| (Some(s), n));
+        if let Some(stat) = stat.filter(|s| !STATS.contains(s)) {
+            return Err(format!("{stat:?} is no statistic; known: {}", STATS.join(", ")));
+        }
+        let metric = find_metric(name)
+            .ok_or_else(|| format!("no metric is called {name:?}; `postrun list metrics` names them"))?;
+        let percent = percent.trim().trim_end_matches('%').trim_end();
+        let share = percent.parse::<f64>().ok().filter(|p| p.is_finite() && *p >= 0.0);
+        let worse_by = share.ok_or_else(|| format!("{percent:?} is no percentage; {example}"))? / 100.0;
+        Ok(Limit { metric: Some(metric.id), stat: stat.map(String::from), worse_by: Some(worse_by), ..any })
+    }
+
+    fn name(&self) -> String {
+        [self.metric, self.stat.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    fn not_judged(&self, diff: &RunDiff) -> Option<String> {
+        let metric = self.metric?;
+        let mut all = diff.deltas.iter().filter(|d| d.scope == DeltaScope::All && self.concerns(d)).peekable();
+        if all.peek().is_none() {
+            let lacks =
+                diff.left_out.iter().find(|l| l.metric == metric).map(|l| format!(": the {} lacks it", l.lacks));
+            return Some(format!("{}{}", self.name(), lacks.unwrap_or_else(|| ": neither side has it".to_string())));
+        }
+        let undecided = self.worse_by.is_some() && all.all(|d| d.verdict == DeltaVerdict::Inconclusive);
+        undecided.then(|| format!("{}: inconclusive", self.name()))
+    }
+
     fn concerns(&self, d: &Delta) -> bool {
         self.metric.is_none_or(|m| m == d.metric) && self.stat.as_ref().is_none_or(|s| *s == d.stat)
     }
@@ -160,7 +211,13 @@ impl Limit {
                     DeltaScope::All => String::new(),
                     DeltaScope::Bucket { lo, .. } => format!(" of prompts from {lo} tokens on"),
                 };
-                breach(format!("{} {}{scope} is worse by {:.1} %, more than {:.1} %", d.metric, d.stat, by * 100.0, limit * 100.0));
+                breach(format!(
+                    "{} {}{scope} is worse by {:.1} %, more than {:.1} %",
+                    d.metric,
+                    d.stat,
+                    by * 100.0,
+                    limit * 100.0
+                ));
             }
         }
         out

@@ -1,15 +1,18 @@
 //! Did both sides answer the same question? Said before any number.
 //!
-//! A difference of the workload (lengths, arrivals, concurrency) or of the way of counting makes every verdict on the whole
-//! run inconclusive: a change would be that of the question. Different failure rates let no improvement stand. What was
+//! A difference of the workload (lengths, arrivals, concurrency) or of the way of counting makes every verdict
+//! inconclusive: a change would be that of the question. Different failure rates let no improvement stand. What was
 //! changed on purpose, as a rule (model, server, settings), and what only weakens the comparison is named and decides nothing.
 
 use crate::side::{Side, SideRun};
+use postrun_analysis::Samples;
 use postrun_schema::{IssueCode, Manifest};
 use serde::Serialize;
 
 /// Means of lengths and rates that differ by more are another workload.
 const ANOTHER: f64 = 0.1;
+/// So many standard errors are more than chance.
+const BY_CHANCE: f64 = 3.0;
 /// Rates asked for are exact.
 const ANOTHER_RATE: f64 = 0.02;
 /// Percentage points of failures that matter.
@@ -54,14 +57,9 @@ pub struct Comparability {
 }
 
 impl Comparability {
-    /// Why no verdict on the whole run can be given.
-    pub(crate) fn blocks(&self) -> Option<&'static str> {
-        self.differences.iter().any(|d| d.weight == Weight::Blocks).then_some("the workloads are not comparable")
-    }
-
-    /// True where verdicts on the whole run can be given.
+    /// True where verdicts can be given.
     pub fn comparable(&self) -> bool {
-        self.blocks().is_none()
+        !self.differences.iter().any(|d| d.weight == Weight::Blocks)
     }
 }
 
@@ -70,6 +68,7 @@ pub(crate) fn comparability(base: &Side, candidate: &Side) -> Comparability {
     let mut out = Comparability::default();
     let (Some(a), Some(b)) = (base.runs.first(), candidate.runs.first()) else { return out };
     let d = &mut out.differences;
+    repeats(d, base, candidate);
     numbers(d, base, candidate);
     load(d, a, b);
     counting(d, &a.run.manifest, &b.run.manifest);
@@ -82,6 +81,23 @@ pub(crate) fn comparability(base: &Side, candidate: &Side) -> Comparability {
     }
     d.sort_by_key(|x| x.weight);
     out
+}
+
+/// Repeats of one side that are none.
+fn repeats(out: &mut Vec<Difference>, base: &Side, candidate: &Side) {
+    for (side, who) in [(base, "base"), (candidate, "candidate")] {
+        let Some((first, others)) = side.runs.split_first() else { continue };
+        for other in others {
+            let mut between = Vec::new();
+            load(&mut between, first, other);
+            counting(&mut between, &first.run.manifest, &other.run.manifest);
+            for d in between.into_iter().filter(|d| d.weight == Weight::Blocks) {
+                let (x, y) = (&first.run.manifest.label, &other.run.manifest.label);
+                let text = format!("{x} and {y} are no repeats of the {who}: {}", d.text);
+                push(out, "repeats", Weight::Blocks, (d.base, d.candidate), text);
+            }
+        }
+    }
 }
 
 fn push(
@@ -107,30 +123,57 @@ fn differ(a: f64, b: f64, by: f64) -> bool {
     (a - b).abs() > by * a.abs().max(b.abs())
 }
 
+/// Mean, and standard error of the mean, of what all runs of a side recorded.
+fn mean_of(side: &Side, column: impl Fn(&Samples) -> &Vec<Option<u32>>) -> Option<(f64, f64)> {
+    let values: Vec<f64> =
+        side.runs.iter().flat_map(|r| column(&r.samples).iter().flatten()).map(|v| f64::from(*v)).collect();
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / n;
+    (n > 0.0).then_some((mean, (variance / n).sqrt()))
+}
+
 fn numbers(out: &mut Vec<Difference>, base: &Side, candidate: &Side) {
-    let lengths = [
-        ("prompt_tokens", "prompts are of another length", base.mean(|r| r.run.facts.mean_prompt_tokens), candidate.mean(|r| r.run.facts.mean_prompt_tokens)),
-        ("output_tokens", "answers are of another length", base.mean(|r| r.run.facts.mean_output_tokens), candidate.mean(|r| r.run.facts.mean_output_tokens)),
+    type Column = fn(&Samples) -> &Vec<Option<u32>>;
+    let lengths: [(&str, &str, Column); 2] = [
+        ("prompt_tokens", "prompts are of another length", |s| &s.prompt_tokens),
+        ("output_tokens", "answers are of another length", |s| &s.output_tokens),
     ];
-    for (what, text, a, b) in lengths {
-        let (Some(a), Some(b)) = (a, b) else { continue };
-        if differ(a, b, ANOTHER) {
+    for (what, text, column) in lengths {
+        let (Some((a, error_a)), Some((b, error_b))) = (mean_of(base, column), mean_of(candidate, column)) else {
+            continue;
+        };
+        // Lengths drawn anew for each run differ a little.
+        if differ(a, b, ANOTHER) && (a - b).abs() > BY_CHANCE * error_a.hypot(error_b) {
             let words = (format!("mean {}", short(a)), format!("mean {}", short(b)));
             push(out, what, Weight::Blocks, words, text.to_string());
+        }
+    }
+    for (side, who) in [(base, "base"), (candidate, "candidate")] {
+        if side.ok() == 0 {
+            let text = format!("no request of the {who} was answered");
+            push(out, "answers", Weight::Blocks, (base.ok().to_string(), candidate.ok().to_string()), text);
         }
     }
     let seconds = |side: &Side| side.mean(|r| r.run.facts.duration_s);
     if let (Some(a), Some(b)) = (seconds(base), seconds(candidate)) {
         if a.max(b) > DURATION * a.min(b) {
             let words = (format!("{} s", short(a)), format!("{} s", short(b)));
-            let text = "the measurements lasted differently long: warm-up and queues that grow weigh differently".to_string();
+            let text =
+                "the measurements lasted differently long: warm-up and queues that grow weigh differently".to_string();
             push(out, "duration", Weight::Notes, words, text);
         }
     }
     let counts = |side: &Side| side.total() / side.runs.len().max(1) as u64;
     let (a, b) = (counts(base), counts(candidate));
     if differ(a as f64, b as f64, ANOTHER) {
-        push(out, "requests", Weight::Notes, (a.to_string(), b.to_string()), "the numbers of requests differ".to_string());
+        push(
+            out,
+            "requests",
+            Weight::Notes,
+            (a.to_string(), b.to_string()),
+            "the numbers of requests differ".to_string(),
+        );
     }
 }
 
@@ -200,12 +243,19 @@ fn counting(out: &mut Vec<Difference>, a: &Manifest, b: &Manifest) {
         }
     }
     if a.tool.name != b.tool.name {
-        let text = "two clients: both are held to postrun's definitions; see `postrun explain ttft` for what differs".to_string();
+        let text = "two clients: both are held to postrun's definitions; see `postrun explain ttft` for what differs"
+            .to_string();
         push(out, "tool", Weight::Notes, (a.tool.name.clone(), b.tool.name.clone()), text);
     }
     if a.output_tokens_source != b.output_tokens_source {
         let word = |m: &Manifest| format!("{:?}", m.output_tokens_source);
-        push(out, "token_source", Weight::Notes, (word(a), word(b)), "tokens were counted by different parties".to_string());
+        push(
+            out,
+            "token_source",
+            Weight::Notes,
+            (word(a), word(b)),
+            "tokens were counted by different parties".to_string(),
+        );
     }
 }
 

@@ -6,8 +6,8 @@ use crate::result::{Delta, DeltaScope, Method};
 use crate::side::Side;
 use crate::stats::compare::{Joint, Pair, compare};
 use crate::stats::figure::{Figure, Scale};
-use crate::stats::joint::spread;
-use crate::verdict::DeltaVerdict;
+use crate::stats::student::student;
+use crate::verdict::{DeltaVerdict, Reason};
 use postrun_analysis::{Better, BucketEdges, Compute, METRICS};
 
 /// Changes of at most 2 % are no difference that anyone notices.
@@ -16,11 +16,10 @@ pub const DEFAULT_MARGIN: f64 = 0.02;
 pub const DEFAULT_RUN_NOISE: f64 = 0.25;
 /// With which probability the intervals of the whole run hold together, and those of the buckets.
 const LEVELS: [f64; 2] = [0.96, 0.99];
+/// Two-sided 95 % of a normal value.
+const NORMAL: f64 = 1.96;
 /// Both together.
 pub(crate) const CONFIDENCE: f64 = 0.95;
-/// Two-sided 95 % of Student's t by degrees of freedom, from 1.
-const STUDENT: [f64; 10] = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-const NORMAL: f64 = 1.96;
 
 /// What the user may set.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,8 +76,7 @@ pub(crate) fn deltas(
     let single = base.runs.len() == 1 && candidate.runs.len() == 1;
     let allowance = if single && !same { settings.run_noise } else { 0.0 };
     let judge = Judge { joint: &joint, pairs: &pairs, comparable, same, allowance, margin: settings.margin };
-    let mut out: Vec<Delta> =
-        rows.iter().zip(&pair_of).map(|(row, at)| judge.delta(row, *at, edges)).collect();
+    let mut out: Vec<Delta> = rows.iter().zip(&pair_of).map(|(row, at)| judge.delta(row, *at, edges)).collect();
     out.extend(per_run(base, candidate, &rows, same));
     let method = Method {
         confidence: CONFIDENCE,
@@ -101,9 +99,7 @@ pub(crate) fn deltas(
 }
 
 fn rows(base: &Side, candidate: &Side, buckets: usize, stretches: usize) -> Vec<Row> {
-    let all = |side: &Side| -> Vec<Vec<Found>> {
-        side.runs.iter().map(|r| figures(r, buckets, stretches)).collect()
-    };
+    let all = |side: &Side| -> Vec<Vec<Found>> { side.runs.iter().map(|r| figures(r, buckets, stretches)).collect() };
     let (mut a, mut b) = (all(base), all(candidate));
     let keys: Vec<Key> = a.first().into_iter().flatten().map(|f| f.key.clone()).collect();
     let take = |runs: &mut Vec<Vec<Found>>, key: &Key| -> Option<Vec<Found>> {
@@ -141,7 +137,8 @@ impl Judge<'_> {
         let scale = scale(row);
         let (base, candidate) = (value(&row.base, scale), value(&row.candidate, scale));
         let count = |found: &[Found]| found.iter().map(|f| f.count).sum();
-        let bucket = |b: usize| DeltaScope::Bucket { lo: edges.0.get(b).copied().unwrap_or(0), hi: edges.0.get(b + 1).copied() };
+        let bucket =
+            |b: usize| DeltaScope::Bucket { lo: edges.0.get(b).copied().unwrap_or(0), hi: edges.0.get(b + 1).copied() };
         let mut delta = Delta {
             metric: row.key.metric,
             stat: row.key.stat.clone(),
@@ -160,20 +157,18 @@ impl Judge<'_> {
             delta.interval = [Some(0.0), Some(0.0)];
             delta.interval_share = delta.interval;
             delta.verdict = DeltaVerdict::Same;
-            delta.reason = Some("the same recording on both sides");
+            delta.reason = Some(Reason::SameRecording);
             return delta;
         }
         let found = at.and_then(|at| Some((self.joint.changes.get(at)?, self.pairs.get(at)?)));
         let Some((change, pair)) = found else {
             let why = row.base.iter().chain(&row.candidate).find_map(|f| f.figure.as_ref().err().copied());
-            delta.reason = why.or(Some("not in every run"));
+            delta.reason = why.or(Some(Reason::NotInEveryRun));
             return delta;
         };
         let between = self.between_runs(pair);
-        let (low, high) = match between > 0.0 {
-            true => (change.change - (change.change - change.low).hypot(between), change.change + (change.high - change.change).hypot(between)),
-            false => (change.low, change.high),
-        };
+        let low = change.low.min(change.change - between);
+        let high = change.high.max(change.change + between);
         let allowed = if scale == Scale::Ratio { self.allowance.ln_1p() } else { self.allowance * base.abs() };
         let margin = if scale == Scale::Ratio { self.margin.ln_1p() } else { self.margin * base.abs() };
         let (wide_low, wide_high) = (low - allowed, high + allowed);
@@ -191,7 +186,8 @@ impl Judge<'_> {
         delta
     }
 
-    /// How far the noise between runs reaches, where repeats show it.
+    /// How far the noise between runs reaches, where repeats show it: Student's two-sample interval over runs, made wider by
+    /// as much as the other comparisons widen the interval inside a run.
     fn between_runs(&self, pair: &Pair) -> f64 {
         let (a, b) = (pair.base.len(), pair.candidate.len());
         let Some(freedom) = (a + b).checked_sub(2).filter(|f| *f > 0) else { return 0.0 };
@@ -200,13 +196,9 @@ impl Judge<'_> {
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>()
         };
-        let all = (squares(&pair.base) + squares(&pair.candidate)) / freedom as f64;
-        let runs = pair.base.iter().chain(&pair.candidate);
-        let inside = runs.map(|f| (f.slope(pair.scale) * spread(&f.adds, self.joint.length)).powi(2)).sum::<f64>() / (a + b) as f64;
-        let noise = (all - inside).max(0.0) * (1.0 / a as f64 + 1.0 / b as f64);
-        let student = STUDENT.get(freedom - 1).copied().unwrap_or(2.2);
+        let variance = (squares(&pair.base) + squares(&pair.candidate)) / freedom as f64;
         let many = self.joint.critical.get(pair.family).copied().unwrap_or(NORMAL) / NORMAL;
-        noise.sqrt() * student * many.max(1.0)
+        (variance * (1.0 / a as f64 + 1.0 / b as f64)).sqrt() * student(freedom) * many.max(1.0)
     }
 
     fn verdict(
@@ -215,24 +207,24 @@ impl Judge<'_> {
         inner: (f64, f64),
         (low, high): (f64, f64),
         margin: f64,
-    ) -> (DeltaVerdict, Option<&'static str>) {
+    ) -> (DeltaVerdict, Option<Reason>) {
         let inconclusive = |why| (DeltaVerdict::Inconclusive, Some(why));
         if low >= -margin && high <= margin {
             return (DeltaVerdict::Same, None);
         }
         if low <= 0.0 && high >= 0.0 {
             return match inner.0 > 0.0 || inner.1 < 0.0 {
-                true => inconclusive("inside the allowance for noise between runs"),
+                true => inconclusive(Reason::RunNoise),
                 false => (DeltaVerdict::Inconclusive, None),
             };
         }
-        if let Some(why) = self.comparable.blocks() {
-            return inconclusive(why);
+        if !self.comparable.comparable() {
+            return inconclusive(Reason::NotComparable);
         }
         match (key.better(), low > 0.0) {
             (Better::Neither, _) => (DeltaVerdict::Different, None),
             (Better::Lower, true) | (Better::Higher, false) => (DeltaVerdict::Worse, None),
-            _ if self.comparable.failures_differ => inconclusive("failure rates differ"),
+            _ if self.comparable.failures_differ => inconclusive(Reason::FailuresDiffer),
             _ => (DeltaVerdict::Better, None),
         }
     }
@@ -255,7 +247,7 @@ fn per_run(base: &Side, candidate: &Side, rows: &[Row], same: bool) -> Vec<Delta
             interval: if same { [Some(0.0); 2] } else { [None; 2] },
             interval_share: if same { [Some(0.0); 2] } else { [None; 2] },
             verdict: if same { DeltaVerdict::Same } else { DeltaVerdict::Inconclusive },
-            reason: Some(if same { "the same recording on both sides" } else { "one value a run" }),
+            reason: Some(if same { Reason::SameRecording } else { Reason::OneValueARun }),
             counts: [base.runs.len() as u64, candidate.runs.len() as u64],
         })
     };

@@ -3,6 +3,7 @@
 use crate::side::SideRun;
 use crate::stats::curve::Curve;
 use crate::stats::figure::{Figure, Sums};
+use crate::verdict::Reason;
 use postrun_analysis::{Better, GapSamples, METRICS, Samples};
 
 /// Percentiles that are compared.
@@ -35,7 +36,9 @@ impl Key {
     }
 
     pub(crate) fn sets_length(&self) -> bool {
-        self.bucket.is_none() && SETS_LENGTH.contains(&self.metric) && ["mean", "p50", "p90"].contains(&self.stat.as_str())
+        self.bucket.is_none()
+            && SETS_LENGTH.contains(&self.metric)
+            && ["mean", "p50", "p90"].contains(&self.stat.as_str())
     }
 
     pub(crate) fn better(&self) -> Better {
@@ -48,7 +51,7 @@ pub(crate) struct Found {
     pub key: Key,
     pub value: f64,
     pub count: u64,
-    pub figure: Result<Figure, &'static str>,
+    pub figure: Result<Figure, Reason>,
 }
 
 /// How many stretches runs of these lengths are cut into.
@@ -107,8 +110,8 @@ fn of_column(
     };
     let mut push = |stat: String, value: f64, figure: Option<Figure>, enough: bool| {
         let figure = match enough {
-            true => figure.ok_or("not a number"),
-            false => Err("too few requests"),
+            true => figure.ok_or(Reason::NotANumber),
+            false => Err(Reason::TooFewRequests),
         };
         out.push(Found { key: Key { metric, stat, bucket }, value, count: n as u64, figure });
     };
@@ -133,17 +136,12 @@ fn exact(sorted: &[f64], q: f64) -> f64 {
     }
 }
 
-fn of_gaps(
-    run: &SideRun,
-    gaps: &GapSamples,
-    inside: &[usize],
-    bucket: Option<usize>,
-    cut: &Cut,
-    out: &mut Vec<Found>,
-) {
+fn of_gaps(run: &SideRun, gaps: &GapSamples, inside: &[usize], bucket: Option<usize>, cut: &Cut, out: &mut Vec<Found>) {
     let summary = match bucket {
         None => run.run.metric("itl_ms"),
-        Some(b) => run.run.buckets.get(b).and_then(|b| b.metrics.iter().find(|m| m.metric == "itl_ms")).map(|m| &m.summary),
+        Some(b) => {
+            run.run.buckets.get(b).and_then(|b| b.metrics.iter().find(|m| m.metric == "itl_ms")).map(|m| &m.summary)
+        }
     };
     let (below, curve) = match bucket {
         None => (&gaps.below, Some(&gaps.curve)),
@@ -160,7 +158,7 @@ fn of_gaps(
         sums
     };
     let mut push = |stat: String, value: f64, figure: Option<Figure>| {
-        let figure = if n >= FEWEST { figure.ok_or("not a number") } else { Err("too few requests") };
+        let figure = if n >= FEWEST { figure.ok_or(Reason::NotANumber) } else { Err(Reason::TooFewRequests) };
         out.push(Found { key: Key { metric: "itl_ms", stat, bucket }, value, count, figure });
     };
     if let Some(mean) = sums(&|i| gaps.sum_ns[i]).ratio(n as f64) {
@@ -177,7 +175,8 @@ fn of_gaps(
 /// Rates by the time between one end and the next, and the share of failures.
 fn rates(run: &SideRun, cut: &Cut, out: &mut Vec<Found>) {
     let s = &run.samples;
-    let mut ended: Vec<(i64, usize)> = s.end_ns.iter().enumerate().filter_map(|(i, e)| Some((e.filter(|_| s.ok[i])?, i))).collect();
+    let mut ended: Vec<(i64, usize)> =
+        s.end_ns.iter().enumerate().filter_map(|(i, e)| Some((e.filter(|_| s.ok[i])?, i))).collect();
     ended.sort_unstable();
     let enough = ended.len() >= FEWEST;
     let tokens = |column: &[Option<u32>], i: usize| column[i].map_or(0.0, f64::from);
@@ -195,14 +194,23 @@ fn rates(run: &SideRun, cut: &Cut, out: &mut Vec<Found>) {
             sums.add(cut.stretch(row), amount(pair[1].1), (pair[1].0 - pair[0].0) as f64 / 1e9);
         }
         // The rate itself is the run's own, over the client's duration.
-        let figure = sums.ratio(ended.len() as f64).map(|f| Figure { adds: f.adds.iter().map(|a| a * value / f.value).collect(), value, ..f });
-        let figure = if enough { figure.ok_or("send times not recorded") } else { Err("too few requests") };
-        out.push(Found { key: Key { metric, stat: "value".to_string(), bucket: None }, value, count: ended.len() as u64, figure });
+        let figure = sums.ratio(ended.len() as f64).map(|f| Figure {
+            adds: f.adds.iter().map(|a| a * value / f.value).collect(),
+            value,
+            ..f
+        });
+        let figure = if enough { figure.ok_or(Reason::NoTimes) } else { Err(Reason::TooFewRequests) };
+        out.push(Found {
+            key: Key { metric, stat: "value".to_string(), bucket: None },
+            value,
+            count: ended.len() as u64,
+            figure,
+        });
     }
     if let Some(value) = run.run.value("failure_rate").filter(|_| cut.rows > 0) {
         let mut sums = Sums::new(cut.stretches);
         (0..cut.rows).for_each(|i| sums.add(cut.stretch(i), f64::from(!s.ok[i]), 1.0));
-        let figure = sums.ratio(cut.rows as f64).filter(|_| cut.rows >= FEWEST).ok_or("too few requests");
+        let figure = sums.ratio(cut.rows as f64).filter(|_| cut.rows >= FEWEST).ok_or(Reason::TooFewRequests);
         let key = Key { metric: "failure_rate", stat: "value".to_string(), bucket: None };
         out.push(Found { key, value, count: cut.rows as u64, figure });
     }

@@ -32,9 +32,8 @@ pub struct FindingChanges {
 
 /// Compares findings by rule; of repeats the first run speaks.
 pub(crate) fn changes(base: &Side, candidate: &Side) -> FindingChanges {
-    let of = |side: &Side| -> Vec<Finding> {
-        side.runs.first().map(|r| r.diagnosis.findings.clone()).unwrap_or_default()
-    };
+    let of =
+        |side: &Side| -> Vec<Finding> { side.runs.first().map(|r| r.diagnosis.findings.clone()).unwrap_or_default() };
     let (a, b) = (of(base), of(candidate));
     let mut out = FindingChanges::default();
     for f in &b {

@@ -17,6 +17,7 @@ mod deltas;
 mod figures;
 mod findings;
 mod mix;
+mod noise;
 mod pairing;
 mod result;
 mod side;
@@ -30,12 +31,17 @@ pub use comparable::{Comparability, Difference, Weight};
 pub use deltas::{DEFAULT_MARGIN, DEFAULT_RUN_NOISE, Settings};
 pub use findings::{Changed, FindingChanges};
 pub use mix::{Mix, MixCell};
+pub use noise::noise_of_repeats;
 pub use pairing::Pairing;
 pub use result::{Delta, DeltaScope, Distribution, Left, Method, Overall, RunDiff, SideFacts, diff};
 pub use side::{Side, SideRun};
-pub use trend::{Trend, TrendPoint, TrendSeries, trend};
-pub use verdict::DeltaVerdict;
+pub use trend::{Order, Trend, TrendPoint, TrendSeries, trend};
+pub use verdict::{DeltaVerdict, Reason};
 pub use why::{Part, Why};
 
-/// The page on comparisons.
-pub static DIFF: postrun_schema::Doc = postrun_schema::Doc::from_source(include_str!("lib.rs"));
+/// A page of `postrun explain`, by its id.
+pub static PAGES: [(&str, postrun_schema::Doc); 3] = [
+    ("diff", postrun_schema::Doc::from_source(include_str!("lib.rs"))),
+    ("trend", postrun_schema::Doc::from_source(include_str!("trend.rs"))),
+    ("budget_file", postrun_schema::Doc::from_source(include_str!("budget.rs"))),
+];

@@ -61,10 +61,15 @@ struct Cell {
 
 /// The split of every mean that both sides have.
 pub(crate) fn mixes(base: &Side, candidate: &Side, edges: &BucketEdges) -> Vec<Mix> {
-    let mut outputs: Vec<u32> =
-        base.runs.iter().chain(&candidate.runs).flat_map(|r| r.samples.output_tokens.iter().flatten().copied()).collect();
+    let mut outputs: Vec<u32> = base
+        .runs
+        .iter()
+        .chain(&candidate.runs)
+        .flat_map(|r| r.samples.output_tokens.iter().flatten().copied())
+        .collect();
     outputs.sort_unstable();
-    let mut output_edges: Vec<u32> = (1..PARTS).filter_map(|k| outputs.get(k * outputs.len() / PARTS).copied()).collect();
+    let mut output_edges: Vec<u32> =
+        (1..PARTS).filter_map(|k| outputs.get(k * outputs.len() / PARTS).copied()).collect();
     output_edges.insert(0, 0);
     output_edges.dedup();
     SPLIT.iter().filter_map(|metric| mix(metric, (base, candidate), edges, &output_edges)).collect()

@@ -7,7 +7,7 @@ use crate::findings::{FindingChanges, changes};
 use crate::mix::{Mix, mixes};
 use crate::pairing::{Pairing, pairing, same_recording};
 use crate::side::Side;
-use crate::verdict::DeltaVerdict;
+use crate::verdict::{DeltaVerdict, Reason};
 use crate::why::{Why, nothing_waits, server_changes, whys};
 use postrun_analysis::{BucketEdges, METRICS};
 use serde::Serialize;
@@ -53,7 +53,7 @@ pub struct Delta {
     /// What is said of it.
     pub verdict: DeltaVerdict,
     /// Why it is not more, where that can be said.
-    pub reason: Option<&'static str>,
+    pub reason: Option<Reason>,
     /// Values on each side.
     pub counts: [u64; 2],
 }
@@ -205,7 +205,7 @@ fn facts(side: &Side) -> SideFacts {
 
 fn overall(deltas: &[Delta]) -> Overall {
     let any = |v: DeltaVerdict| deltas.iter().any(|d| d.verdict == v);
-    let judged = |d: &&Delta| d.reason != Some("one value a run") && d.reason != Some("too few requests");
+    let judged = |d: &&Delta| !matches!(d.reason, Some(Reason::OneValueARun | Reason::TooFewRequests));
     let mut all = deltas.iter().filter(|d| d.scope == DeltaScope::All).filter(judged).peekable();
     match (any(DeltaVerdict::Worse), any(DeltaVerdict::Better)) {
         (true, true) => Overall::Mixed,

@@ -32,11 +32,6 @@ impl Side {
         self.mean(|r| r.run.value(id))
     }
 
-    /// The mean of a statistic of a distribution, in the metric's unit.
-    pub(crate) fn stat(&self, id: &str, stat: &str) -> Option<f64> {
-        self.mean(|r| r.run.metric(id)?.stat(stat))
-    }
-
     pub(crate) fn ok(&self) -> u64 {
         self.runs.iter().map(|r| r.run.requests.ok).sum()
     }

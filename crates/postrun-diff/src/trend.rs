@@ -26,8 +26,8 @@ const SHUFFLES: usize = 999;
 pub struct Trend {
     /// Labels in order.
     pub runs: Vec<String>,
-    /// `time`, `label` or `as given`.
-    pub ordered_by: &'static str,
+    /// What orders them.
+    pub ordered_by: Order,
     /// One a figure.
     pub series: Vec<TrendSeries>,
 }
@@ -58,21 +58,47 @@ pub struct TrendPoint {
     pub p_value: f64,
 }
 
-/// How to order runs.
-pub fn trend(mut runs: Vec<&RunAnalysis>, by: Option<&str>, run_noise: f64) -> Trend {
+/// What orders runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// When their client saved them.
+    Time,
+    /// Labels, numbers in them by size.
+    Label,
+    /// As they were named.
+    Given,
+}
+
+impl Order {
+    /// One word.
+    pub fn text(self) -> &'static str {
+        match self {
+            Order::Time => "time",
+            Order::Label => "label",
+            Order::Given => "the order given",
+        }
+    }
+}
+
+/// Follows `runs`, ordered as wished: by time only where every run has one, and all write it alike.
+pub fn trend(mut runs: Vec<&RunAnalysis>, by: Option<Order>, run_noise: f64) -> Trend {
     let date = |r: &RunAnalysis| r.manifest.load.date.clone();
-    let dated = runs.iter().all(|r| date(r).is_some());
+    let shape = |r: &&RunAnalysis| -> Option<String> {
+        Some(date(r)?.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect())
+    };
+    let first = runs.first().and_then(shape);
+    let dated = first.is_some() && runs.iter().all(|r| shape(r) == first);
     let ordered_by = match by {
-        Some("given") => "as given",
-        Some("label") => "label",
-        Some(_) => "time",
-        None if dated => "time",
-        None => "label",
+        Some(Order::Given) => Order::Given,
+        Some(Order::Label) => Order::Label,
+        Some(Order::Time) | None if dated => Order::Time,
+        _ => Order::Label,
     };
     match ordered_by {
-        "time" => runs.sort_by_key(|r| date(r)),
-        "label" => runs.sort_by(|a, b| natural_order(&a.manifest.label, &b.manifest.label)),
-        _ => {}
+        Order::Time => runs.sort_by_key(|r| date(r)),
+        Order::Label => runs.sort_by(|a, b| natural_order(&a.manifest.label, &b.manifest.label)),
+        Order::Given => {}
     }
     let labels: Vec<String> = runs.iter().map(|r| r.manifest.label.clone()).collect();
     let series = FOLLOWED.iter().filter_map(|(metric, stat)| {
@@ -104,7 +130,8 @@ fn largest_step(values: &[f64]) -> Option<(usize, f64)> {
     let steps = (1..values.len()).map(|t| {
         let (before, after) = values.split_at(t);
         let (a, b) = (mean(before), mean(after));
-        let squares: f64 = before.iter().map(|v| (v - a) * (v - a)).chain(after.iter().map(|v| (v - b) * (v - b))).sum();
+        let squares: f64 =
+            before.iter().map(|v| (v - a) * (v - a)).chain(after.iter().map(|v| (v - b) * (v - b))).sum();
         let spread = (squares / (n - 2.0).max(1.0)).sqrt().max(1e-12 * a.abs().max(b.abs())).max(f64::MIN_POSITIVE);
         (t, (b - a).abs() / (spread * (1.0 / t as f64 + 1.0 / (n - t as f64)).sqrt()))
     });
@@ -133,7 +160,8 @@ fn split(known: &[(usize, f64)], run_noise: f64, out: &mut Vec<TrendPoint>) {
         low.iter().copied().fold(f64::MIN, f64::max) < high.iter().copied().fold(f64::MAX, f64::min)
     };
     let ratio = if a > 0.0 && b > 0.0 { (b / a).max(a / b) - 1.0 } else { f64::INFINITY };
-    let beyond = ratio > run_noise && (apart(before, after) || apart(after, before)) && before.len().min(after.len()) >= 1;
+    let beyond =
+        ratio > run_noise && (apart(before, after) || apart(after, before)) && before.len().min(after.len()) >= 1;
     if p_value > 0.05 / FOLLOWED.len() as f64 && !beyond {
         return;
     }

@@ -145,7 +145,8 @@ pub(crate) fn nothing_waits(base: &Side, candidate: &Side, whys: &[Why]) -> bool
     let checks = [quiet("preemption_total", 0.5), quiet("kv_cache_usage_max", 0.3), quiet("waiting_mean", 0.5)];
     let queue = whys.iter().find(|w| w.metric == "ttft_ms" && w.stat == "mean");
     let queue_moved = queue.and_then(|w| Some((w, w.parts.iter().find(|p| p.phase == "queue")?)));
-    let queue_quiet = queue_moved.map(|(w, q)| q.change().abs() <= (FLAT * w.base).max(0.25 * (w.candidate - w.base).abs()));
+    let queue_quiet =
+        queue_moved.map(|(w, q)| q.change().abs() <= (FLAT * w.base).max(0.25 * (w.candidate - w.base).abs()));
     let known: Vec<bool> = checks.into_iter().chain([queue_quiet]).flatten().collect();
     known.len() >= 2 && known.iter().all(|k| *k)
 }

@@ -6,6 +6,10 @@
 mod client_section;
 mod csv;
 mod diagnosis_section;
+mod diff_json;
+mod diff_sections;
+mod diff_text;
+mod diff_words;
 mod json;
 mod json_server;
 mod markdown;
@@ -18,9 +22,12 @@ mod sections;
 mod server_section;
 mod spark;
 mod terminal;
+mod trend_section;
 mod wording;
 
 pub use csv::{csv_field, to_csv};
+pub use diff_json::{DIFF_JSON_SCHEMA, DIFF_SCHEMA, TREND_JSON_SCHEMA, TREND_SCHEMA, diff_to_json, trend_to_json};
+pub use diff_text::{diff_to_markdown, diff_to_table, trend_to_markdown, trend_to_table};
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
 pub use quantity::{bytes, seconds};

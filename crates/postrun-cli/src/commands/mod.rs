@@ -2,6 +2,7 @@
 
 pub mod completions;
 pub mod diagnose;
+pub mod diff;
 pub mod explain;
 pub mod export;
 pub mod ingest;
@@ -10,3 +11,4 @@ pub mod list;
 pub mod report;
 mod runs;
 pub mod simulate;
+pub mod trend;

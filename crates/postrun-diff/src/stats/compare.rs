@@ -69,8 +69,7 @@ fn reach(runs: &[Figure], scale: Scale, length: usize, critical: f64) -> (f64, f
 pub(crate) fn compare(pairs: &[Pair], levels: &[f64]) -> Joint {
     let sides: Vec<(Adds, Adds)> =
         pairs.iter().map(|p| (adds(&p.base, p.scale), adds(&p.candidate, p.scale))).collect();
-    let differences: Vec<Adds> =
-        sides.iter().map(|(a, b)| a.iter().zip(b).map(|(a, b)| b - a).collect()).collect();
+    let differences: Vec<Adds> = sides.iter().map(|(a, b)| a.iter().zip(b).map(|(a, b)| b - a).collect()).collect();
     // A queue that grows shows in one of the sides, even where the difference is too noisy to show it.
     let own = |(d, (a, b)): (&Adds, &(Adds, Adds))| block::wanders(d) || block::wanders(a) || block::wanders(b);
     let mut wandering: Vec<bool> = differences.iter().zip(&sides).map(own).collect();

@@ -113,7 +113,8 @@ impl Figure {
             }
             Some((q, curve)) => {
                 let here = scale.of(self.value);
-                let end = |q: f64, inside: bool| if inside { (scale.of(curve.at(q)) - here).abs() } else { f64::INFINITY };
+                let end =
+                    |q: f64, inside: bool| if inside { (scale.of(curve.at(q)) - here).abs() } else { f64::INFINITY };
                 (end(q - by, q - by >= 0.0), end(q + by, q + by <= 1.0))
             }
         }

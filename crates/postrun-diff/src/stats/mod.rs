@@ -6,3 +6,4 @@ pub(crate) mod curve;
 pub(crate) mod figure;
 pub(crate) mod joint;
 pub(crate) mod rng;
+pub(crate) mod student;
