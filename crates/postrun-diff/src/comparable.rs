@@ -35,8 +35,8 @@ pub enum Weight {
 /// One difference between the sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// `prompt_tokens`, `request_rate`, `failure_rate` …
-    pub what: &'static str,
+    /// `prompt_tokens`, `request_rate`, `failure_rate` …, or a setting of the server.
+    pub what: String,
     /// How much it matters.
     pub weight: Weight,
     /// In the base.
@@ -100,14 +100,8 @@ fn repeats(out: &mut Vec<Difference>, base: &Side, candidate: &Side) {
     }
 }
 
-fn push(
-    out: &mut Vec<Difference>,
-    what: &'static str,
-    weight: Weight,
-    (base, candidate): (String, String),
-    text: String,
-) {
-    out.push(Difference { what, weight, base, candidate, text });
+fn push(out: &mut Vec<Difference>, what: &str, weight: Weight, (base, candidate): (String, String), text: String) {
+    out.push(Difference { what: what.to_string(), weight, base, candidate, text });
 }
 
 fn percent(share: f64) -> String {
@@ -119,7 +113,8 @@ fn short(v: f64) -> String {
     if v.fract().abs() < 0.05 { format!("{v:.0}") } else { format!("{v:.1}") }
 }
 
-fn differ(a: f64, b: f64, by: f64) -> bool {
+/// True where `a` and `b` differ by more than this share of the larger.
+pub(crate) fn differ(a: f64, b: f64, by: f64) -> bool {
     (a - b).abs() > by * a.abs().max(b.abs())
 }
 
@@ -249,30 +244,25 @@ fn counting(out: &mut Vec<Difference>, a: &Manifest, b: &Manifest) {
     }
     if a.output_tokens_source != b.output_tokens_source {
         let word = |m: &Manifest| format!("{:?}", m.output_tokens_source);
-        push(
-            out,
-            "token_source",
-            Weight::Notes,
-            (word(a), word(b)),
-            "tokens were counted by different parties".to_string(),
-        );
+        let text = "tokens were counted by different parties".to_string();
+        push(out, "token_source", Weight::Notes, (word(a), word(b)), text);
     }
 }
 
 /// What is most often changed on purpose.
 fn setting(out: &mut Vec<Difference>, a: &Manifest, b: &Manifest) {
-    let none = || "not recorded".to_string();
     if let (Some(x), Some(y)) = (&a.model, &b.model) {
         if x != y {
             push(out, "model", Weight::Notes, (x.clone(), y.clone()), "another model".to_string());
         }
     }
-    let keys: std::collections::BTreeSet<&String> = a.server.keys().chain(b.server.keys()).collect();
-    for key in keys {
-        let (x, y) = (a.server.get(key), b.server.get(key));
-        if x != y && x.is_some() && y.is_some() {
-            let words = (x.cloned().unwrap_or_else(none), y.cloned().unwrap_or_else(none));
-            push(out, "server", Weight::Notes, words, format!("{key} of the server"));
-        }
+    let both = a.server.iter().filter_map(|(key, x)| Some((key, x, b.server.get(key)?)));
+    for (key, x, y) in both.filter(|(key, x, y)| x != y && !measured(key)) {
+        push(out, key, Weight::Notes, (x.clone(), y.clone()), "of the server".to_string());
     }
+}
+
+/// What a server's log counts or times is no setting.
+fn measured(key: &str) -> bool {
+    key.starts_with("http_") || key.ends_with("_s")
 }

@@ -2,23 +2,27 @@
 
 use crate::comparable::Comparability;
 use crate::figures::{Found, Key, figures, stretches};
+use crate::paired::paired;
+use crate::per_run::{Once, per_run};
 use crate::result::{Delta, DeltaScope, Method};
 use crate::side::Side;
 use crate::stats::compare::{Joint, Pair, compare};
 use crate::stats::figure::{Figure, Scale};
 use crate::stats::student::student;
 use crate::verdict::{DeltaVerdict, Reason};
-use postrun_analysis::{Better, BucketEdges, Compute, METRICS};
+use postrun_analysis::{Better, BucketEdges};
 
 /// Changes of at most 2 % are no difference that anyone notices.
 pub const DEFAULT_MARGIN: f64 = 0.02;
 /// Published pairs of equal runs differ by up to 22 %, recorded ones of a quiet machine by 17 %.
 pub const DEFAULT_RUN_NOISE: f64 = 0.25;
 /// With which probability the intervals of the whole run hold together, and those of the buckets.
-const LEVELS: [f64; 2] = [0.96, 0.99];
+const LEVELS: [f64; 2] = [0.97, 0.99];
+/// The same for the count of preemptions.
+pub(crate) const COUNT_LEVEL: f64 = 0.99;
 /// Two-sided 95 % of a normal value.
 const NORMAL: f64 = 1.96;
-/// Both together.
+/// All together.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// What the user may set.
@@ -46,18 +50,24 @@ struct Row {
     candidate: Vec<Found>,
 }
 
-/// All deltas, and how they were decided. `same`: both sides are one recording.
+/// All deltas, and how they were decided. `same`: both sides are one recording; `pairs`: both sent the same requests.
 pub(crate) fn deltas(
     sides: (&Side, &Side),
     edges: &BucketEdges,
     comparable: &Comparability,
-    same: bool,
+    (same, pairs): (bool, bool),
     settings: &Settings,
 ) -> (Vec<Delta>, Method) {
     let (base, candidate) = sides;
     let n = stretches(base.runs.iter().chain(&candidate.runs).map(|r| r.samples.ok.len()));
-    let rows = rows(base, candidate, edges.0.len(), n);
-    let mut pairs = Vec::new();
+    let mut rows = rows(base, candidate, edges.0.len(), n);
+    let single = base.runs.len() == 1 && candidate.runs.len() == 1;
+    if let ([a], [b], true) = (base.runs.as_slice(), candidate.runs.as_slice(), pairs) {
+        let of =
+            |[base, candidate]: [Found; 2]| Row { key: base.key.clone(), base: vec![base], candidate: vec![candidate] };
+        rows.extend(paired(a, b, n).into_iter().map(of));
+    }
+    let mut compared = Vec::new();
     let mut pair_of = Vec::new();
     for row in &rows {
         let side = |found: &[Found]| found.iter().map(|f| f.figure.clone().ok()).collect::<Option<Vec<Figure>>>();
@@ -69,18 +79,18 @@ pub(crate) fn deltas(
             sets_length: row.key.sets_length(),
             waits: row.key.waits(),
         });
-        pair_of.push(pair.is_some().then_some(pairs.len()));
-        pairs.extend(pair);
+        pair_of.push(pair.is_some().then_some(compared.len()));
+        compared.extend(pair);
     }
-    let joint = compare(&pairs, &LEVELS);
-    let single = base.runs.len() == 1 && candidate.runs.len() == 1;
+    let joint = compare(&compared, &LEVELS);
     let allowance = if single && !same { settings.run_noise } else { 0.0 };
-    let judge = Judge { joint: &joint, pairs: &pairs, comparable, same, allowance, margin: settings.margin };
+    let judge = Judge { joint: &joint, pairs: &compared, comparable, same, allowance, margin: settings.margin };
     let mut out: Vec<Delta> = rows.iter().zip(&pair_of).map(|(row, at)| judge.delta(row, *at, edges)).collect();
-    out.extend(per_run(base, candidate, &rows, same));
+    let seen = |id: &str| rows.iter().any(|r| r.key.metric == id);
+    out.extend(per_run(base, candidate, &seen, &Once { same, comparable, allowance }));
     let method = Method {
         confidence: CONFIDENCE,
-        comparisons: pairs.len() as u64,
+        comparisons: compared.len() as u64,
         stretches: n as u64,
         block: joint.length as u64,
         blocks: n.checked_div(joint.length.max(1)).unwrap_or(0) as u64,
@@ -121,6 +131,18 @@ fn scale(row: &Row) -> Scale {
 fn value(found: &[Found], scale: Scale) -> f64 {
     let mean = found.iter().map(|f| scale.of(f.value)).sum::<f64>() / found.len().max(1) as f64;
     if scale == Scale::Ratio { mean.exp() } else { mean }
+}
+
+/// How far shares of failures may lie apart where no request failed, or all did: what is not seen among `n` requests may
+/// still have a probability of 3 / n (with 95 %).
+fn unseen(delta: &Delta) -> f64 {
+    let all_alike = |share: f64| share == 0.0 || share == 1.0;
+    match delta.metric {
+        "failure_rate" if all_alike(delta.base) && all_alike(delta.candidate) => {
+            delta.counts.iter().map(|n| 3.0 / (*n).max(1) as f64).fold(0.0, f64::max)
+        }
+        _ => 0.0,
+    }
 }
 
 struct Judge<'a> {
@@ -167,10 +189,16 @@ impl Judge<'_> {
             return delta;
         };
         let between = self.between_runs(pair);
-        let low = change.low.min(change.change - between);
-        let high = change.high.max(change.change + between);
+        let least = between.max(unseen(&delta));
+        let low = change.low.min(change.change - least);
+        let high = change.high.max(change.change + least);
         let allowed = if scale == Scale::Ratio { self.allowance.ln_1p() } else { self.allowance * base.abs() };
-        let margin = if scale == Scale::Ratio { self.margin.ln_1p() } else { self.margin * base.abs() };
+        let margin = match scale {
+            Scale::Ratio => self.margin.ln_1p(),
+            // Shares are equal within percentage points.
+            Scale::Difference if row.key.metric == "failure_rate" => self.margin,
+            Scale::Difference => self.margin * base.abs(),
+        };
         let (wide_low, wide_high) = (low - allowed, high + allowed);
         let share = |v: f64| match scale {
             Scale::Ratio => Some(v.exp_m1()),
@@ -228,28 +256,4 @@ impl Judge<'_> {
             _ => (DeltaVerdict::Better, None),
         }
     }
-}
-
-/// Figures of which a run has one value: levels and counts of the server, peaks.
-fn per_run(base: &Side, candidate: &Side, rows: &[Row], same: bool) -> Vec<Delta> {
-    let single = METRICS.iter().filter(|m| matches!(m.compute, Compute::PerRun(_)));
-    let others = single.filter(|m| !rows.iter().any(|r| r.key.metric == m.id));
-    let delta = |m: &&'static postrun_analysis::Metric| {
-        let (a, b) = (base.value(m.id)?, candidate.value(m.id)?);
-        Some(Delta {
-            metric: m.id,
-            stat: "value".to_string(),
-            scope: DeltaScope::All,
-            base: a,
-            candidate: b,
-            change: b - a,
-            change_share: (a != 0.0).then(|| b / a - 1.0),
-            interval: if same { [Some(0.0); 2] } else { [None; 2] },
-            interval_share: if same { [Some(0.0); 2] } else { [None; 2] },
-            verdict: if same { DeltaVerdict::Same } else { DeltaVerdict::Inconclusive },
-            reason: Some(if same { Reason::SameRecording } else { Reason::OneValueARun }),
-            counts: [base.runs.len() as u64, candidate.runs.len() as u64],
-        })
-    };
-    others.filter_map(|m| delta(&m)).collect()
 }

@@ -24,7 +24,7 @@ const SETS_LENGTH: [&str; 4] = ["ttft_ms", "tpot_ms", "e2e_ms", "queue_ms"];
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Key {
     pub metric: &'static str,
-    /// `mean`, `p50` …, `value`.
+    /// `mean`, `p50` …, `value`, `paired`.
     pub stat: String,
     /// `None`: the whole run.
     pub bucket: Option<usize>,
@@ -80,13 +80,13 @@ pub(crate) fn figures(run: &SideRun, buckets: usize, stretches: usize) -> Vec<Fo
 }
 
 /// Rows cut into stretches of equal size.
-struct Cut {
-    rows: usize,
-    stretches: usize,
+pub(crate) struct Cut {
+    pub rows: usize,
+    pub stretches: usize,
 }
 
 impl Cut {
-    fn stretch(&self, row: usize) -> usize {
+    pub(crate) fn stretch(&self, row: usize) -> usize {
         row * self.stretches / self.rows.max(1)
     }
 }

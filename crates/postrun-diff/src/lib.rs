@@ -6,19 +6,22 @@
 //! # How a change is decided
 //! Every figure is compared as a ratio with an interval; a figure is *worse* or *better* where the whole interval lies beyond 0,
 //! *same* where it lies inside the margin (2 % unless said otherwise), else *inconclusive*. All intervals hold together with
-//! 95 %, split between the whole run (4 of the 5 %) and the prompt-length buckets (1 of the 5 %). They come from a circular
+//! 95 %, split between the whole run (3 of the 5 %), the prompt-length buckets and the count of preemptions (1 each). They come from a circular
 //! block bootstrap over time; where a queue does not settle within the run, latencies that contain it get the interval of a
 //! random walk. The run is the unit of replication: with repeats the spread between runs widens every interval, with one
 //! run a side a stated allowance does (25 % unless said otherwise).
 
 mod budget;
 mod comparable;
+mod counts;
 mod deltas;
 mod figures;
 mod findings;
 mod mix;
 mod noise;
+mod paired;
 mod pairing;
+mod per_run;
 mod result;
 mod side;
 mod stats;

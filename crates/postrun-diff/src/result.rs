@@ -34,7 +34,7 @@ pub enum DeltaScope {
 pub struct Delta {
     /// Metric id.
     pub metric: &'static str,
-    /// `mean`, `p50`, `p90`, `p95`, `p99`, `value`.
+    /// `mean`, `p50`, `p90`, `p95`, `p99`, `value`; `paired`: the geometric mean over the pairs.
     pub stat: String,
     /// Which requests.
     pub scope: DeltaScope,
@@ -173,13 +173,15 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
     let firsts = base.runs.first().zip(candidate.runs.first());
     let one_each = base.runs.len() == 1 && candidate.runs.len() == 1;
     let same = one_each && firsts.is_some_and(|(a, b)| same_recording(a, b));
-    let (deltas, method) = deltas((base, candidate), edges, &comparable, same, settings);
+    let paired = firsts.filter(|_| one_each).and_then(|(a, b)| pairing(a, b));
+    let known = (same, paired.is_some());
+    let (deltas, method) = deltas((base, candidate), edges, &comparable, known, settings);
     let why = whys(base, candidate);
     RunDiff {
         base: facts(base),
         candidate: facts(candidate),
         same_recording: same,
-        paired: firsts.and_then(|(a, b)| pairing(a, b)),
+        paired,
         overall: overall(&deltas),
         method,
         deltas,

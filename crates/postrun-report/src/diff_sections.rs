@@ -1,6 +1,8 @@
 //! A comparison for a person: the same question first, then the answer, then every figure.
 
-use crate::diff_words::{change_text, interval_text, latency_text, overall_text, scope_text, server_text, value_text};
+use crate::diff_words::{
+    change_text, interval_text, latency_text, overall_text, scope_text, server_text, stat_text, value_text,
+};
 use crate::quantity::{number, percent, signed_percent};
 use crate::section::{Grid, Section};
 use crate::wording::metric_label;
@@ -135,10 +137,6 @@ fn verdict_text(d: &Delta) -> String {
         _ => "",
     };
     format!("{word}{mark}")
-}
-
-fn stat_text(stat: &str) -> String {
-    if stat == "value" { String::new() } else { stat.replace('p', "P") }
 }
 
 fn grid() -> Grid {

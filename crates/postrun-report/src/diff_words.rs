@@ -24,6 +24,15 @@ pub(crate) fn value_text(metric: &str, v: f64) -> String {
     }
 }
 
+/// `P95`, `mean`, nothing for a value.
+pub(crate) fn stat_text(stat: &str) -> String {
+    match stat.strip_prefix('p').filter(|p| p.starts_with(|c: char| c.is_ascii_digit())) {
+        Some(p) => format!("P{p}"),
+        None if stat == "value" => String::new(),
+        None => stat.to_string(),
+    }
+}
+
 /// `0–127`, `≥ 1024` tokens.
 pub(crate) fn scope_text(scope: DeltaScope) -> String {
     match scope {
@@ -52,12 +61,13 @@ pub(crate) fn interval_text(d: &Delta) -> String {
 
 /// `TTFT P95 +310 ms (+42.0 %)`.
 pub(crate) fn change_text(d: &Delta) -> String {
-    let stat = if d.stat == "value" { String::new() } else { format!(" {}", d.stat.replace('p', "P")) };
+    let stat = stat_text(&d.stat);
+    let name = [metric_label(d.metric), &stat].join(" ");
     let in_ms = METRICS.iter().any(|m| m.id == d.metric && m.unit == Unit::Nanoseconds);
     let sign = if d.change > 0.0 { "+" } else { "" };
     let unit = if in_ms { " ms" } else { "" };
     let share = d.change_share.map(|s| format!(" ({})", signed_percent(s))).unwrap_or_default();
-    format!("{}{stat} {sign}{}{unit}{share}", metric_label(d.metric), value_text(d.metric, d.change))
+    format!("{} {sign}{}{unit}{share}", name.trim_end(), value_text(d.metric, d.change))
 }
 
 /// All of it in one sentence.
@@ -93,7 +103,7 @@ pub(crate) fn latency_text(w: &Why) -> Option<String> {
     parts.sort_by(|a, b| b.change().abs().total_cmp(&a.change().abs()));
     let parts: Vec<String> =
         parts.iter().map(|p| format!("{} {}", p.phase.replace('_', " "), signed(p.change()))).collect();
-    let stat = w.stat.replace('p', "P");
+    let stat = stat_text(w.stat);
     Some(format!("{} {stat} {}: {}", metric_label(w.metric), signed(change), parts.join(", ")))
 }
 

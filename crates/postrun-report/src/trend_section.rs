@@ -1,6 +1,6 @@
 //! Many runs in order, for a person.
 
-use crate::diff_words::value_text;
+use crate::diff_words::{stat_text, value_text};
 use crate::quantity::signed_percent;
 use crate::section::{Grid, Section};
 use crate::spark::spark;
@@ -16,8 +16,7 @@ pub(crate) fn of_trend(t: &Trend, width: u16) -> Vec<Section> {
 }
 
 fn name(s: &TrendSeries) -> String {
-    let stat = if s.stat == "value" { String::new() } else { format!(" {}", s.stat.replace('p', "P")) };
-    format!("{}{stat}", metric_label(s.metric))
+    format!("{} {}", metric_label(s.metric), stat_text(s.stat)).trim_end().to_string()
 }
 
 fn changes(t: &Trend) -> Section {
@@ -58,10 +57,8 @@ fn curves(t: &Trend, width: usize) -> Section {
 fn by_run(t: &Trend) -> Section {
     let mut s = Section::new("By run, latencies in ms");
     let mut grid = Grid::new(&["run"]);
-    grid.header.extend(t.series.iter().map(|series| {
-        let stat = if series.stat == "value" { String::new() } else { series.stat.replace('p', "P") };
-        format!("{}\n{stat}", metric_label(series.metric))
-    }));
+    grid.header
+        .extend(t.series.iter().map(|series| format!("{}\n{}", metric_label(series.metric), stat_text(series.stat))));
     for (i, run) in t.runs.iter().enumerate() {
         let value = |series: &TrendSeries| {
             let changed = if series.changes.iter().any(|c| c.at == i) { "!" } else { "" };

@@ -67,9 +67,11 @@ pub(crate) fn at_least(length: usize, stretches: usize) -> usize {
     length.max((stretches as f64).sqrt().round() as usize)
 }
 
-/// True for a series that does not settle within the run, as latencies behind a queue that grows for all of it.
+/// True for a series that does not settle within the run, as latencies behind a queue that grows for all of it. Of a short
+/// series only a block of twice the usual least length says so: shorter ones come by chance.
 pub(crate) fn wanders(series: &[f64]) -> bool {
-    series.len() >= 8 && block_length(series) > series.len() as f64 / SETTLED_BLOCKS
+    let n = series.len() as f64;
+    n >= 8.0 && block_length(series) > (n / SETTLED_BLOCKS).max(2.0 * n.sqrt())
 }
 
 /// Standard error of the sum of a series that wanders: that of a random walk, from the steps between neighbouring eighths.
