@@ -122,9 +122,12 @@ fn a_run_without_a_client_is_drawn_on_the_servers_clock() {
 
 #[test]
 fn what_has_no_point_in_time_is_refused_and_named_among_many() {
-    let ran = run(["export", "fixtures/lmdeploy/serving/input", "--to", "perfetto", "-o", "never-written"]);
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("none");
+    let ran = run(["export", "fixtures/lmdeploy/serving/input", "--to", "perfetto", "-o", folder.to_str().unwrap()]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("no point in time of a request is recorded"), "{}", ran.stderr);
+    assert!(!folder.exists());
     let (_dir, path) = exported("fixtures/cases/b09_requested_length/input", "chrome-trace");
     let files = std::fs::read_dir(path).unwrap().count();
     assert!(files > 0);

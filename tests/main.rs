@@ -1,7 +1,9 @@
 //! Tests of the whole path, through the binary: fixtures in, reports out, compared with truth.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod browser;
 mod cases;
+mod charts;
 mod cli;
 mod damage;
 mod dataset;
@@ -11,6 +13,7 @@ mod doubt;
 mod export;
 mod golden;
 mod made_run;
+mod page;
 mod parity;
 mod properties;
 mod readme;

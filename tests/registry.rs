@@ -16,7 +16,7 @@ fn listed(what: &str) -> Vec<(String, String)> {
 
 #[test]
 fn ids_are_unique_and_snake_case() {
-    for what in ["metrics", "formats", "rules"] {
+    for what in ["metrics", "formats", "rules", "charts"] {
         let mut seen = BTreeSet::new();
         for (id, headline) in listed(what) {
             assert!(id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{id}");

@@ -7,6 +7,7 @@
 use crate::chunk_scan::RequestChunks;
 use crate::gaps::{GapSummaries, Plan};
 use crate::order_stats::{Counter, Selection};
+use crate::shape::{self, GapBin};
 use std::ops::Range;
 
 /// All bins there are: see [`Counter`].
@@ -97,6 +98,13 @@ impl Counters {
 
     pub(crate) fn cell(&mut self, cell: usize) -> Option<&mut Counter<FINE>> {
         self.cells.get_mut(cell)
+    }
+
+    /// All gaps of the part that was asked for, in bins that can be drawn.
+    pub(crate) fn bins(&self) -> Vec<GapBin> {
+        let mut all = Counter::<FINE>::new();
+        self.cells.iter().take(2 * self.n_buckets).for_each(|cell| all.merge(cell));
+        shape::of_counts(all.counts())
     }
 
     pub(crate) fn plan(self, percentiles: &[f64]) -> Selections {

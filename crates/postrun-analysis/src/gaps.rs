@@ -12,6 +12,7 @@ use crate::moments::gap;
 use crate::order_stats::{Counter, count_gaps, see_gaps};
 use crate::requests::Requests;
 use crate::server::tracks::Tracks;
+use crate::shape::GapBin;
 use crate::stall::{StallFindings, StallScan};
 use crate::summary::Summary;
 use crate::window::Window;
@@ -55,6 +56,8 @@ pub(crate) struct GapSummaries {
 pub(crate) struct ChunkFacts {
     pub chunk: GapSummaries,
     pub token: GapSummaries,
+    /// Gaps between chunks, in bins.
+    pub gap_bins: Vec<GapBin>,
     pub windows: Vec<Option<Summary>>,
     pub window_tokens: Vec<f64>,
     pub peak_tokens_per_s: Option<f64>,
@@ -97,6 +100,7 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
     rates.finish(&mut facts);
     stalls.between();
 
+    facts.gap_bins = chunk.bins();
     let (mut chunk, mut token) = (chunk.plan(plan.percentiles), token.plan(plan.percentiles));
     let mut windows: Vec<_> = windows.into_iter().map(|c| c.plan(&[50.0, 95.0, 99.0])).collect();
     scan.run(|chunks| {

@@ -32,6 +32,7 @@ mod run;
 mod samples;
 mod scope;
 mod server;
+mod shape;
 mod stall;
 mod steady;
 mod summary;
@@ -61,6 +62,10 @@ pub use requests::CREDIBLE_NS;
 pub use run::{Options, RequestCounts, RunAnalysis, analyse};
 pub use samples::{GapSamples, Samples, samples, shared_edges};
 pub use server::{ClockFacts, Holder, KvCacheUsage, KvTokens, Level, Preemption, ServerFacts};
+pub use shape::{
+    Density, DensityAxis, DensityCell, GapBin, GoodputCurve, ListedRequest, ObjectiveCurve, PhaseRow, PhaseScope,
+    Phases, Quantiles, RequestOutcome, Shapes,
+};
 pub use stall::{Stall, StallClass, Stalls, Trigger};
 pub use steady::SteadyState;
 pub use summary::{PERCENTILES, Summary};

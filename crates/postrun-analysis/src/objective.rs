@@ -32,11 +32,15 @@ impl Objective {
     /// True if request `i` meets it. A value that is not there does not; a request of one output token has no
     /// second token that TPOT could be about, and passes there.
     pub(crate) fn met(&self, requests: &Requests, i: usize) -> bool {
+        self.value(requests, i).is_some_and(|v| v <= self.at_most_ns)
+    }
+
+    /// The value that counts for request `i`, in nanoseconds: 0 where it passes without one.
+    pub(crate) fn value(&self, requests: &Requests, i: usize) -> Option<f64> {
         if self.metric == "tpot_ms" && requests.output_tokens[i].is_some_and(|n| n <= 1) {
-            return true;
+            return Some(0.0);
         }
         let position = METRICS.iter().position(|m| m.id == self.metric);
-        let value = position.and_then(|p| requests.values[p].get(i)).copied();
-        value.is_some_and(|v| v <= self.at_most_ns)
+        position.and_then(|p| requests.values[p].get(i)).copied().filter(|v| v.is_finite())
     }
 }

@@ -21,6 +21,19 @@ fn bin(value: u64) -> usize {
     ((octave as usize) << BITS) + (value >> octave) as usize
 }
 
+/// The smallest value of a bin; the largest there is beyond the last.
+pub(crate) fn bin_start(bin: usize) -> u64 {
+    match bin >> BITS {
+        0 => bin as u64,
+        // Two octaves share the first scale: there a bin is a value.
+        above => {
+            let octave = above as u32 - 1;
+            let mantissa = bin as u64 - (u64::from(octave) << BITS);
+            if octave > 63 - BITS { u64::MAX } else { mantissa.saturating_mul(1 << octave) }
+        }
+    }
+}
+
 /// Counts of values in bins, `2^COARSER` fine ones in each.
 #[derive(Clone)]
 pub(crate) struct Counter<const COARSER: u32> {
@@ -58,6 +71,11 @@ impl<const COARSER: u32> Counter<COARSER> {
         let used = (bin(other.moments.min) >> COARSER)..(bin(other.moments.max) >> COARSER) + 1;
         self.bins()[used.clone()].iter_mut().zip(&other.bins[used]).for_each(|(a, b)| *a += b);
         self.moments.merge(&other.moments);
+    }
+
+    /// How many values each bin holds; empty before the first value.
+    pub(crate) fn counts(&self) -> &[u64] {
+        &self.bins
     }
 
     /// What pass two must keep to answer `percentiles`.
@@ -301,6 +319,7 @@ mod tests {
         for v in (0..10_000u64).chain((14..63).map(|e| 1 << e)).chain([u64::MAX]) {
             let bin = bin(v);
             assert!(bin >= last && bin < BINS, "{v}");
+            assert!(bin_start(bin) <= v && v <= bin_start(bin + 1), "{v}");
             last = bin;
         }
     }

@@ -16,6 +16,7 @@ use crate::requests::Requests;
 use crate::scope::Scope;
 use crate::server::facts::Question;
 use crate::server::tracks::Tracks;
+use crate::shape::{self, Shapes};
 use crate::stall::{StallFindings, Stalls};
 use crate::steady::{self, SteadyState};
 use crate::summary::{PERCENTILES, Summary};
@@ -35,6 +36,8 @@ pub struct Options {
     pub objectives: Vec<Objective>,
     /// Only this part of the run.
     pub window: Option<Window>,
+    /// Also what pictures are drawn from: that takes a pass over every metric more.
+    pub shapes: bool,
 }
 
 /// How many requests, and how they ended.
@@ -81,6 +84,8 @@ pub struct RunAnalysis {
     pub stalls: Option<Stalls>,
     /// What a diagnosis rests on beyond the metrics; of the whole run.
     pub evidence: Evidence,
+    /// What pictures are drawn from, where it was asked for.
+    pub shapes: Option<Shapes>,
     /// Objectives asked for.
     pub objectives: Vec<Objective>,
     /// The client's own figures; empty when only a window was analysed.
@@ -176,6 +181,19 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         server: &facts.server,
         timeline: timeline.as_ref(),
     });
+    let shapes = options.shapes.then(|| {
+        shape::collect(shape::Sources {
+            dataset,
+            requests: &requests,
+            edges: &edges,
+            assigned: &assigned,
+            objectives: &options.objectives,
+            stalls: stalls.map(|found| &found.stalls),
+            gaps: chunks.as_ref().map(|c| c.gap_bins.clone()).unwrap_or_default(),
+            window,
+        })
+    });
+    let shapes = shapes.transpose()?;
     let mut run = RunAnalysis {
         manifest: manifest.clone(),
         requests: counts,
@@ -189,6 +207,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         timeline,
         stalls: stalls.map(|found| found.stalls.clone()),
         evidence,
+        shapes,
         objectives: options.objectives.clone(),
         reported: Vec::new(),
         unavailable: Vec::new(),

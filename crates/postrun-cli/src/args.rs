@@ -52,7 +52,7 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Simulate a benchmark run with a known cause, for learning and for trying rules
     Simulate(SimulateArgs),
-    /// List formats, metrics, rules, topics or data-quality entries
+    /// List formats, metrics, rules, charts, topics or data-quality entries
     List(ListArgs),
     /// Explain a metric, a rule, a format, a topic or a data-quality entry
     Explain(ExplainArgs),
@@ -99,6 +99,8 @@ pub enum ReportFormat {
     Json,
     /// For a pull request or a wiki
     Markdown,
+    /// One page with charts that opens offline
+    Html,
     /// One row a figure
     Csv,
 }
@@ -109,7 +111,8 @@ pub enum ReportFormat {
   postrun report a/result.json b/result.json --slo ttft=500ms,tpot=50ms
   postrun report run/ --buckets 0,128,512,2k,8k --percentiles 50,75,99
   postrun report result.json --window 30s..5m --format json
-  postrun report results/ -o report.md")]
+  postrun report results/ -o report.html
+  postrun report run/ --charts charts/")]
 pub struct ReportArgs {
     /// Recorded files, folders or datasets; `-` is standard input
     #[arg(required = true, value_name = "RUN_OR_FILE", value_hint = ValueHint::AnyPath)]
@@ -120,6 +123,9 @@ pub struct ReportArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+    /// Write every chart to this folder as SVG and PNG, light and dark
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub charts: Option<PathBuf>,
     /// Objectives for goodput: `ttft=500ms,tpot=50ms,e2e=10s`; also queue, prefill, decode, inference,
     /// client_queue, e2e_per_output_token
     #[arg(long, value_name = "LIST", value_parser = value::slo)]
@@ -356,6 +362,8 @@ pub enum ListWhat {
     Metrics,
     /// Rules of the diagnosis
     Rules,
+    /// Charts that are drawn
+    Charts,
     /// Scenarios that can be simulated, with the cause each was made to show
     Scenarios,
     /// Pages about percentiles, buckets, the steady state …

@@ -48,6 +48,9 @@ pub enum CliError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A chart could not be drawn.
+    #[error("internal: could not draw: {0}")]
+    Chart(#[from] postrun_report::ChartError),
     /// An argument does not fit.
     #[error("{0}")]
     Argument(String),

@@ -60,6 +60,7 @@ pub fn code(result: Result<(), CliError>) -> ExitCode {
     ExitCode::from(match error {
         CliError::Json(_)
         | CliError::Export(ExportError::Batch(_))
+        | CliError::Chart(_)
         | CliError::Analysis(AnalysisError::Polars { .. })
         | CliError::Schema(SchemaError::Arrow(_) | SchemaError::Thread)
         | CliError::Ingest(IngestError::Schema(SchemaError::Arrow(_) | SchemaError::Thread)) => INTERNAL,

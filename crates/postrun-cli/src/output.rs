@@ -42,9 +42,9 @@ pub fn print_wrapped(text: &str) -> Result<(), CliError> {
 }
 
 /// Writes a file that is either complete or not there.
-pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
+pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<(), CliError> {
     let failed = |source| CliError::Write { file: path.display().to_string(), source };
-    stream_file(path, |out| out.write_all(text.as_bytes()).map_err(failed))
+    stream_file(path, |out| out.write_all(content.as_ref()).map_err(failed))
 }
 
 /// Streams a file that is either complete or not there.

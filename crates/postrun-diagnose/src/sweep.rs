@@ -7,13 +7,32 @@ use crate::rules::throughput_at_latency_cost::THROUGHPUT_AT_LATENCY_COST as RULE
 use crate::view::{percent_text, time_text, times_text};
 use postrun_analysis::RunAnalysis;
 
+/// Runs of one test by rising load.
+#[derive(Debug, Clone)]
+pub struct Sweep<'a> {
+    /// What rises: `request rate` or `concurrency`.
+    pub load: &'static str,
+    /// Unit of the load.
+    pub load_unit: &'static str,
+    /// One a load.
+    pub steps: Vec<SweepStep<'a>>,
+    /// Unit of the throughput.
+    pub throughput_unit: &'static str,
+}
+
 /// What is compared from run to run.
-struct Step<'a> {
-    run: &'a RunAnalysis,
-    load: f64,
-    throughput: f64,
-    ttft_ms: Option<f64>,
-    e2e_ms: Option<f64>,
+#[derive(Debug, Clone, Copy)]
+pub struct SweepStep<'a> {
+    /// The run.
+    pub run: &'a RunAnalysis,
+    /// Its load.
+    pub load: f64,
+    /// Output tokens a second, or requests a second where tokens are not known.
+    pub throughput: f64,
+    /// P95 of TTFT, in milliseconds.
+    pub ttft_p95_ms: Option<f64>,
+    /// P95 of the end-to-end time, in milliseconds.
+    pub e2e_p95_ms: Option<f64>,
 }
 
 /// The load of a run, where it has one of the kind.
@@ -27,11 +46,12 @@ pub fn diagnose_sweep(runs: &[RunAnalysis], set: &RuleSet) -> Option<Finding> {
         let found = RULE.thresholds.iter().find(|t| t.key == key);
         found.map_or(f64::NAN, |t| set.thresholds.get(RULE.id, t))
     };
-    let (name, unit, steps) = sweep(runs)?;
+    let Sweep { load: name, load_unit: unit, steps, .. } = sweep(runs.iter())?;
     for pair in steps.windows(2) {
         let [before, after] = pair else { continue };
         let gain = after.throughput / before.throughput - 1.0;
-        let latencies = [("ttft_ms", before.ttft_ms, after.ttft_ms), ("e2e_ms", before.e2e_ms, after.e2e_ms)];
+        let latencies =
+            [("ttft_ms", before.ttft_p95_ms, after.ttft_p95_ms), ("e2e_ms", before.e2e_p95_ms, after.e2e_p95_ms)];
         let grown = latencies.into_iter().filter_map(|(metric, before, after)| {
             let (before, after) = before.zip(after).filter(|(before, _)| *before > 0.0)?;
             Some((metric, before, after, after / before - 1.0))
@@ -45,14 +65,15 @@ pub fn diagnose_sweep(runs: &[RunAnalysis], set: &RuleSet) -> Option<Finding> {
     None
 }
 
-/// Runs by rising load; one a load, the first of those with the same.
-fn sweep(runs: &[RunAnalysis]) -> Option<(&'static str, &'static str, Vec<Step<'_>>)> {
+/// Runs by rising load; one a load, the first of those with the same. `None` where they are no sweep.
+pub fn sweep<'a>(runs: impl Iterator<Item = &'a RunAnalysis>) -> Option<Sweep<'a>> {
+    let runs: Vec<&RunAnalysis> = runs.collect();
     let rates = runs.iter().all(|r| r.manifest.load.request_rate.is_some());
     let limits = runs.iter().all(|r| r.manifest.load.max_concurrency.is_some());
     let of_rate = |r: &RunAnalysis| r.manifest.load.request_rate;
     let of_limit = |r: &RunAnalysis| r.manifest.load.max_concurrency.map(f64::from);
     let differ = |load: &dyn Fn(&RunAnalysis) -> Option<f64>| {
-        let mut loads: Vec<f64> = runs.iter().filter_map(load).collect();
+        let mut loads: Vec<f64> = runs.iter().filter_map(|run| load(run)).collect();
         loads.sort_by(f64::total_cmp);
         loads.dedup();
         loads.len() >= 2
@@ -65,15 +86,18 @@ fn sweep(runs: &[RunAnalysis]) -> Option<(&'static str, &'static str, Vec<Step<'
         return None;
     };
     let p95 = |run: &RunAnalysis, metric: &str| run.metric(metric)?.stat("p95").map(|ns| ns / 1e6);
-    let step = |run| {
+    let step = |run: &&'a RunAnalysis| {
+        let run = *run;
         let throughput = run_throughput(run).filter(|t| *t > 0.0)?;
         let load = load(run).filter(|l| l.is_finite())?;
-        Some(Step { run, load, throughput, ttft_ms: p95(run, "ttft_ms"), e2e_ms: p95(run, "e2e_ms") })
+        Some(SweepStep { run, load, throughput, ttft_p95_ms: p95(run, "ttft_ms"), e2e_p95_ms: p95(run, "e2e_ms") })
     };
-    let mut steps: Vec<Step<'_>> = runs.iter().filter_map(step).collect();
+    let mut steps: Vec<SweepStep<'_>> = runs.iter().filter_map(step).collect();
     steps.sort_by(|a, b| a.load.total_cmp(&b.load));
     steps.dedup_by(|later, first| later.load == first.load);
-    (steps.len() >= 2).then_some((name, unit, steps))
+    let tokens = steps.iter().all(|s| s.run.value("output_tokens_per_s").is_some());
+    let throughput_unit = if tokens { "output tokens/s" } else { "requests/s" };
+    (steps.len() >= 2).then_some(Sweep { load: name, load_unit: unit, steps, throughput_unit })
 }
 
 fn run_throughput(run: &RunAnalysis) -> Option<f64> {
@@ -82,7 +106,7 @@ fn run_throughput(run: &RunAnalysis) -> Option<f64> {
 
 fn finding(
     (name, unit): (&str, &'static str),
-    (before, after): (&Step<'_>, &Step<'_>),
+    (before, after): (&SweepStep<'_>, &SweepStep<'_>),
     gain: f64,
     (metric, low, high, growth): (&'static str, f64, f64, f64),
 ) -> Finding {

@@ -114,7 +114,8 @@ fn counts(d: &Diagnosis) -> String {
     format!("{clear} clear{not}.")
 }
 
-fn severity(s: Severity) -> &'static str {
+/// A severity in a word.
+pub(crate) fn severity(s: Severity) -> &'static str {
     match s {
         Severity::Info => "info",
         Severity::Warning => "warning",
@@ -122,7 +123,8 @@ fn severity(s: Severity) -> &'static str {
     }
 }
 
-fn measure(a: &Advice) -> String {
+/// What to try, with the flag and what it stands at.
+pub(crate) fn measure(a: &Advice) -> String {
     let now = a.now.as_ref().map(|now| format!(", now {now}")).unwrap_or_default();
     match a.flag {
         Some(flag) => format!("{} ({flag}{now})", a.text),
@@ -131,7 +133,7 @@ fn measure(a: &Advice) -> String {
 }
 
 /// `ttft_ms p95 4200 ms (threshold 500)`.
-fn evidence(e: &Evidence) -> String {
+pub(crate) fn evidence(e: &Evidence) -> String {
     let unit = |unit: &str| if unit.is_empty() || unit == "share" { String::new() } else { format!(" {unit}") };
     let value = |v: f64| if e.unit == "share" { format!("{} %", number(v * 100.0)) } else { plain(v) };
     let stat = if e.stat == "value" { String::new() } else { format!(" {}", e.stat) };

@@ -3,6 +3,7 @@
 //! Decides nothing and computes nothing: it takes analyses with their diagnoses ([`Report`]), turns nanoseconds into
 //! units that people read, and writes text. The same input gives the same bytes.
 
+mod chart;
 mod client_section;
 mod csv;
 mod diagnosis_section;
@@ -10,9 +11,11 @@ mod diff_json;
 mod diff_sections;
 mod diff_text;
 mod diff_words;
+mod html;
 mod json;
 mod json_server;
 mod markdown;
+mod markup;
 mod overview;
 mod pause_section;
 mod quantity;
@@ -25,9 +28,11 @@ mod terminal;
 mod trend_section;
 mod wording;
 
+pub use chart::{CHARTS, Chart, ChartError, Picture, Theme, pictures};
 pub use csv::{csv_field, to_csv};
 pub use diff_json::{DIFF_JSON_SCHEMA, DIFF_SCHEMA, TREND_JSON_SCHEMA, TREND_SCHEMA, diff_to_json, trend_to_json};
 pub use diff_text::{diff_to_markdown, diff_to_table, trend_to_markdown, trend_to_table};
+pub use html::to_html;
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
 pub use quantity::{bytes, seconds};

@@ -35,7 +35,8 @@ pub(crate) fn of_run(a: &RunAnalysis) -> Option<Section> {
     Some(section)
 }
 
-fn words(class: StallClass) -> &'static str {
+/// A class in words.
+pub(crate) fn words(class: StallClass) -> &'static str {
     match class {
         StallClass::Preemption => "looks like preemption",
         StallClass::PrefillInterference => "another's prefill",

@@ -26,6 +26,8 @@ pub(crate) struct Row {
     pub cells: Vec<String>,
     /// Goes before any column does.
     pub detail: bool,
+    /// What it is about, where something may point to it: a metric id.
+    pub key: Option<&'static str>,
 }
 
 impl Grid {
@@ -34,11 +36,16 @@ impl Grid {
     }
 
     pub(crate) fn push(&mut self, cells: Vec<String>) {
-        self.rows.push(Row { cells, detail: false });
+        self.rows.push(Row { cells, ..Row::default() });
+    }
+
+    /// A row about a metric.
+    pub(crate) fn push_about(&mut self, key: &'static str, cells: Vec<String>) {
+        self.rows.push(Row { cells, detail: false, key: Some(key) });
     }
 
     pub(crate) fn push_detail(&mut self, cells: Vec<String>) {
-        self.rows.push(Row { cells, detail: true });
+        self.rows.push(Row { cells, detail: true, key: None });
     }
 
     /// Columns needed with the gap between the cells.

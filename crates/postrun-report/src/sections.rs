@@ -8,7 +8,7 @@ use crate::report::{Parts, Report};
 use crate::section::{Grid, Section};
 use crate::server_section;
 use crate::spark::spark;
-use crate::wording::{FEW_NOTE, cell, few_mark, metric_label};
+use crate::wording::{FEW_NOTE, cell, few_mark, metric_label, token_range};
 use postrun_analysis::{
     METRICS, Metric, MetricSummary, Percentile, RunAnalysis, RunValue, Summary, TimelineWindow, without_client,
 };
@@ -29,24 +29,32 @@ pub(crate) fn of_run(report: &Report, parts: Parts, width: usize) -> Vec<Section
         out.extend(diagnosis_section::rest(diagnosis));
         return out;
     }
-    if !a.metrics.is_empty() {
-        out.push(latency("Latency in ms", &a.metrics, a));
-    }
-    out.extend(client_section::latency(a));
-    out.extend(throughput(a));
-    out.extend(server_section::of_run(a));
-    out.extend(pause_section::of_run(a));
-    out.extend(steady_latency(a));
-    out.extend(goodput(a));
-    out.extend(buckets(a));
-    out.extend(timeline(a, width));
-    out.extend(client_section::parity(a));
-    out.extend(data_quality(a));
-    out.extend(unavailable(a));
+    out.extend(figures(report, width).into_iter().map(|(_, section)| section));
     out
 }
 
-fn headline(a: &RunAnalysis) -> Section {
+/// Every figure, each section with a stable id.
+pub(crate) fn figures(report: &Report, width: usize) -> Vec<(&'static str, Section)> {
+    let a = &report.run;
+    let whole = (!a.metrics.is_empty()).then(|| latency("Latency in ms", &a.metrics, a));
+    let sections = [
+        ("latency", whole),
+        ("reported", client_section::latency(a)),
+        ("throughput", throughput(a)),
+        ("server", server_section::of_run(a)),
+        ("pauses", pause_section::of_run(a)),
+        ("steady", steady_latency(a)),
+        ("goodput", goodput(a)),
+        ("buckets", buckets(a)),
+        ("timeline", timeline(a, width)),
+        ("parity", client_section::parity(a)),
+        ("quality", data_quality(a)),
+        ("unavailable", unavailable(a)),
+    ];
+    sections.into_iter().filter_map(|(id, section)| Some((id, section?))).collect()
+}
+
+pub(crate) fn headline(a: &RunAnalysis) -> Section {
     let m = &a.manifest;
     let mut s = Section::new(m.label.clone());
     let mut what = vec![m.tool.name.clone()];
@@ -118,7 +126,7 @@ fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis) -> Section {
     let columns = header.len();
     let mut grid = Grid { header, drop_order, text_columns: vec![0], ..Grid::default() };
     let mut few = false;
-    for (label, s) in latency_rows(metrics, a) {
+    for (id, label, s) in latency_rows(metrics, a) {
         let mut row = vec![label.to_string(), s.count.to_string(), ms(s.mean), ms(s.std), ms(s.min)];
         let mut interval = vec![String::new(); columns];
         interval[0] = "  95 % interval".to_string();
@@ -129,7 +137,7 @@ fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis) -> Section {
             row.push(cell(found.map(|x| format!("{}{}", ms(x.value), few_mark(x)))));
         }
         row.push(ms(s.max));
-        grid.push(row);
+        grid.push_about(id, row);
         grid.push_detail(interval);
     }
     let mut section = Section::new(title);
@@ -145,7 +153,7 @@ fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis) -> Section {
 }
 
 /// The two kinds of ITL are one row where they are the same.
-fn latency_rows<'a>(metrics: &'a [MetricSummary], a: &RunAnalysis) -> Vec<(&'static str, &'a Summary)> {
+fn latency_rows<'a>(metrics: &'a [MetricSummary], a: &RunAnalysis) -> Vec<(&'static str, &'static str, &'a Summary)> {
     let find = |id: &str| metrics.iter().find(|m| m.metric == id).map(|m| &m.summary);
     let same = find("itl_ms").zip(find("itl_per_token_ms")).is_some_and(|(a, b)| look_alike(a, b));
     let smoothed = a.manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
@@ -155,7 +163,7 @@ fn latency_rows<'a>(metrics: &'a [MetricSummary], a: &RunAnalysis) -> Vec<(&'sta
         id => metric_label(id),
     };
     let shown = metrics.iter().filter(|m| !(same && m.metric == "itl_per_token_ms"));
-    shown.map(|m| (label(m.metric), &m.summary)).collect()
+    shown.map(|m| (m.metric, label(m.metric), &m.summary)).collect()
 }
 
 /// Equal in every figure that is shown.
@@ -190,7 +198,7 @@ fn throughput(a: &RunAnalysis) -> Option<Section> {
             let value = steady.values.iter().find(|v: &&RunValue| v.metric == metric.id);
             row.push(cell(value.map(|v| figure(metric.id, v.value))));
         }
-        grid.push(row);
+        grid.push_about(metric.id, row);
     }
     if grid.rows.is_empty() {
         return None;
@@ -288,7 +296,7 @@ fn buckets(a: &RunAnalysis) -> Option<Section> {
     let dropped = [("e2e_ms", 50.0), ("tpot_ms", 95.0), ("itl_ms", 95.0), ("e2e_ms", 95.0), ("tpot_ms", 50.0)];
     grid.drop_order = dropped.into_iter().filter_map(position).collect();
     for b in &a.buckets {
-        let mut row = vec![range(b.lo, b.hi), b.requests.to_string(), b.failed.to_string()];
+        let mut row = vec![token_range(b.lo, b.hi), b.requests.to_string(), b.failed.to_string()];
         for (id, p) in &shown {
             let summary = b.metrics.iter().find(|m| m.metric == *id).map(|m| &m.summary);
             let found = summary.and_then(|s| s.percentile(*p));
@@ -299,15 +307,6 @@ fn buckets(a: &RunAnalysis) -> Option<Section> {
     let mut section = Section::new("By prompt length");
     section.table = Some(grid);
     Some(section)
-}
-
-fn range(lo: Option<u32>, hi: Option<u32>) -> String {
-    match (lo, hi) {
-        (Some(0), None) => "all".to_string(),
-        (Some(lo), Some(hi)) => format!("{lo}–{}", hi.saturating_sub(1)),
-        (Some(lo), None) => format!("≥ {lo}"),
-        (None, _) => "not recorded".to_string(),
-    }
 }
 
 fn timeline(a: &RunAnalysis, width: usize) -> Option<Section> {

@@ -77,30 +77,29 @@ fn preemption(s: &ServerFacts) -> Option<String> {
 fn table(s: &ServerFacts) -> Option<Grid> {
     let mut grid = Grid::new(&["", "mean", "highest", "at 90 % or more"]);
     grid.text_columns = vec![0];
-    for (name, level) in [("Running requests", s.running), ("Waiting requests", s.waiting)] {
+    for (id, name, level) in
+        [("running_mean", "Running requests", s.running), ("waiting_mean", "Waiting requests", s.waiting)]
+    {
         if let Some(level) = level {
-            grid.push(vec![name.to_string(), cell(level.mean.map(number)), plain(level.max), String::new()]);
+            grid.push_about(id, vec![name.to_string(), cell(level.mean.map(number)), plain(level.max), String::new()]);
         }
     }
     if let Some(kv) = &s.kv_cache_usage {
         let name = if kv.source == "recorded" { "KV cache usage" } else { "KV cache usage, rebuilt" };
         let share = |v: Option<f64>| cell(v.map(percent));
-        grid.push(vec![
-            name.to_string(),
-            share(kv.mean),
-            share(kv.max),
-            format!("{} of the run", share(kv.share_over_90)),
-        ]);
+        let cells =
+            [name.to_string(), share(kv.mean), share(kv.max), format!("{} of the run", share(kv.share_over_90))];
+        grid.push_about("kv_cache_usage_max", cells.to_vec());
     }
     let single = [
-        ("Queue share of TTFT", s.queue_share_of_ttft.map(percent)),
-        ("Prefix cache hit rate", s.prefix_cache_hit_rate.map(percent)),
-        ("Batch size seen by tokens", s.batch_size_seen.map(number)),
-        ("Device utilization", s.gpu_utilization.map(percent)),
+        ("queue_share", "Queue share of TTFT", s.queue_share_of_ttft.map(percent)),
+        ("prefix_cache_hit_rate", "Prefix cache hit rate", s.prefix_cache_hit_rate.map(percent)),
+        ("batch_size_seen", "Batch size seen by tokens", s.batch_size_seen.map(number)),
+        ("gpu_utilization", "Device utilization", s.gpu_utilization.map(percent)),
     ];
-    for (name, value) in single {
+    for (id, name, value) in single {
         if let Some(value) = value {
-            grid.push(vec![name.to_string(), value, String::new(), String::new()]);
+            grid.push_about(id, vec![name.to_string(), value, String::new(), String::new()]);
         }
     }
     if let Some(peak) = s.gpu_memory_peak_bytes {

@@ -20,3 +20,13 @@ pub(crate) fn few_mark(p: &Percentile) -> &'static str {
 pub(crate) fn metric_label(id: &str) -> &'static str {
     METRICS.iter().find(|m| m.id == id).map_or("", |m| m.label)
 }
+
+/// A bucket by its edges.
+pub(crate) fn token_range(lo: Option<u32>, hi: Option<u32>) -> String {
+    match (lo, hi) {
+        (Some(0), None) => "all".to_string(),
+        (Some(lo), Some(hi)) => format!("{lo}–{}", hi.saturating_sub(1)),
+        (Some(lo), None) => format!("≥ {lo}"),
+        (None, _) => "not recorded".to_string(),
+    }
+}

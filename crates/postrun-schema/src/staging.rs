@@ -238,7 +238,9 @@ mod tests {
                     for round in 0..200 {
                         let own = root.join(format!("out.partial-{writer}-{round}"));
                         dataset(&own);
-                        let staging = Staging { target: target.clone(), dir: own.clone(), replace: true, next: 0 };
+                        let lifetime = Lifetime::Kept;
+                        let staging =
+                            Staging { target: target.clone(), dir: own.clone(), replace: true, lifetime, next: 0 };
                         staging.move_to_target(&own).unwrap();
                     }
                 });

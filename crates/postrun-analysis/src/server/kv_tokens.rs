@@ -177,11 +177,12 @@ mod tests {
         assert!((kv.mean_tokens - 177.5).abs() < 1e-9, "{}", kv.mean_tokens);
         // 225 is reached at 5000 + 25/60 of 5000.
         assert!((kv.share_over_90.unwrap() - 0.5 * 35.0 / 60.0).abs() < 1e-9);
-        // A window sees what was sent before it: 210 tokens at 6000, 250 at 9000; 225 is reached at 7250.
+        // A window sees what was sent before it: 212 tokens at 6000, 248 at 9000, 12 more every 1000: 225 is reached
+        // at 6000 + 1000 * 13 / 12, so 23/36 of the window lie above.
         let window = Window { start_ns: 6_000, end_ns: 9_000 };
         let kv = rebuild(&r, &[], Some(250.0), 0.0, Some(window)).unwrap();
         assert!((kv.mean_tokens - 230.0).abs() < 1e-9, "{}", kv.mean_tokens);
-        assert!((kv.share_over_90.unwrap() - 0.625).abs() < 1e-9, "{:?}", kv.share_over_90);
+        assert!((kv.share_over_90.unwrap() - 23.0 / 36.0).abs() < 1e-9, "{:?}", kv.share_over_90);
         assert_eq!(kv.peak_tokens, 248.0);
     }
 }

@@ -44,6 +44,7 @@ fn to_file(target: &Target, dataset: &Dataset, path: &Path) -> Result<(), CliErr
 
 /// One file a run, by its label.
 fn to_folder(target: &Target, datasets: &[Dataset], dir: &Path) -> Result<(), CliError> {
+    let made = !dir.exists();
     std::fs::create_dir_all(dir).map_err(|source| CliError::Write { file: dir.display().to_string(), source })?;
     let mut labels: Vec<String> = datasets.iter().map(|d| d.manifest().label.clone()).collect();
     tell_apart(labels.iter_mut());
@@ -58,6 +59,9 @@ fn to_folder(target: &Target, datasets: &[Dataset], dir: &Path) -> Result<(), Cl
             }
             other => other.map(|()| written += 1)?,
         }
+    }
+    if made && written == 0 {
+        let _ = std::fs::remove_dir(dir);
     }
     nothing.filter(|_| written == 0).map_or(Ok(()), Err)
 }

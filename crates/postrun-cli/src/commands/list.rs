@@ -1,4 +1,4 @@
-//! `postrun list formats|metrics|rules|topics|quality`.
+//! `postrun list formats|metrics|rules|charts|scenarios|topics|quality`.
 
 use crate::args::{ListArgs, ListWhat};
 use crate::error::CliError;
@@ -7,6 +7,7 @@ use postrun_analysis::{METRICS, TOPICS};
 use postrun_diagnose::RULES;
 use postrun_diff::PAGES;
 use postrun_ingest::INGESTORS;
+use postrun_report::CHARTS;
 use postrun_schema::IssueCode;
 use postrun_simulate::{Cause, scenarios};
 
@@ -15,6 +16,7 @@ pub fn run(args: ListArgs) -> Result<(), CliError> {
         ListWhat::Formats => INGESTORS.iter().map(|i| (i.id.to_string(), i.doc.headline())).collect(),
         ListWhat::Metrics => METRICS.iter().map(|m| (m.id.to_string(), m.doc.headline())).collect(),
         ListWhat::Rules => RULES.iter().map(|r| (r.id.to_string(), r.doc.headline())).collect(),
+        ListWhat::Charts => CHARTS.iter().map(|c| (c.id.to_string(), c.about())).collect(),
         ListWhat::Scenarios => scenarios().into_iter().map(|s| (s.name, shows(&s.causes))).collect(),
         ListWhat::Topics => {
             let topics = TOPICS.iter().map(|t| (t.id.to_string(), t.doc.headline()));

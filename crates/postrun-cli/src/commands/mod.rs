@@ -1,5 +1,6 @@
 //! One file a subcommand.
 
+mod charts;
 pub mod completions;
 pub mod diagnose;
 pub mod diff;

@@ -1,12 +1,13 @@
 //! `postrun report RUN_OR_FILE...`.
 
+use super::charts;
 use super::runs::{self, Runs};
 use crate::args::{ReportArgs, ReportFormat};
 use crate::error::CliError;
 use crate::output::{print, styled, width, write_file};
 use postrun_analysis::{Options, RunAnalysis, analyse};
 use postrun_diagnose::{Diagnosis, RuleSet, diagnose, diagnose_sweep};
-use postrun_report::{Look, Parts, Report, Reports, to_csv, to_json, to_markdown, to_table};
+use postrun_report::{Look, Parts, Report, Reports, to_csv, to_html, to_json, to_markdown, to_table};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -22,13 +23,18 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         percentiles: args.percentiles,
         objectives: args.slo.map(|slo| slo.0).unwrap_or_default(),
         window: args.window,
+        shapes: format == ReportFormat::Html || args.charts.is_some(),
     };
     let reports = reports(&opened, &options, &rules)?;
+    if let Some(dir) = &args.charts {
+        charts::write(&reports, dir)?;
+    }
     let to_file = args.output.is_some();
     let text = match format {
         ReportFormat::Table => to_table(&reports, Parts::All, Look { width: width(), styled: styled() && !to_file }),
         ReportFormat::Json => to_json(&reports)?,
         ReportFormat::Markdown => to_markdown(&reports, Parts::All),
+        ReportFormat::Html => to_html(&reports)?,
         ReportFormat::Csv => to_csv(&reports),
     };
     match &args.output {
@@ -61,10 +67,11 @@ fn by_ending(output: Option<&Path>) -> Result<ReportFormat, CliError> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("json") => Ok(ReportFormat::Json),
         Some("md" | "markdown") => Ok(ReportFormat::Markdown),
+        Some("html" | "htm") => Ok(ReportFormat::Html),
         Some("csv") => Ok(ReportFormat::Csv),
         Some("txt") | None => Ok(ReportFormat::Table),
         Some(other) => Err(CliError::Argument(format!(
-            "no form of report goes with the ending .{other}; known: .json, .md, .csv, .txt; or name one with --format"
+            "no form of report goes with the ending .{other}; known: .html, .json, .md, .csv, .txt; or name one with --format"
         ))),
     }
 }

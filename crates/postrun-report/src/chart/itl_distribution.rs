@@ -1,0 +1,109 @@
+//! How gaps between chunks are distributed: counts in bins, with the percentiles marked.
+
+use super::axis::{Axis, amount};
+use super::figure::{Figure, Mark, Panel, Spot};
+use super::ink::Ink;
+use super::latency_over_time::PERCENTILES;
+use super::{Build, Built, Chart, shapes};
+use crate::quantity::{ms, number, percent};
+use crate::report::Report;
+use postrun_analysis::GapBin;
+use postrun_schema::Doc;
+use std::collections::BTreeMap;
+
+pub(super) static ITL_DISTRIBUTION: Chart = Chart {
+    id: "itl_distribution",
+    title: "Inter-token latency",
+    shows: &["itl_ms", "itl_per_token_ms", "tokens_per_chunk"],
+    doc: Doc::from_source(include_str!("itl_distribution.rs")),
+    build: Build::OfRun(build),
+};
+
+const FEWEST_BARS: f64 = 16.0;
+const MOST_BARS: f64 = 140.0;
+
+/// Gaps of `from` to `to` milliseconds.
+struct Bar {
+    from: f64,
+    to: f64,
+    count: u64,
+}
+
+fn build(report: &Report) -> Built {
+    let a = &report.run;
+    let bins = bars(&shapes(a)?.gaps);
+    let (Some(summary), false) = (a.metric("itl_ms"), bins.is_empty()) else {
+        return Err("times of single chunks are not recorded".to_string());
+    };
+    let shown = |ms: f64| ms.max(1e-3);
+    let x = Axis::log("gap between chunks, ms", bins.iter().flat_map(|b| [shown(b.from), shown(b.to)]));
+    let most = bins.iter().map(|b| b.count).max().unwrap_or(1) as f64;
+    let few = bins.iter().map(|b| b.count).min().unwrap_or(1) as f64;
+    // A stall is one in thousands: only a logarithmic axis shows both.
+    let logarithmic = most / few >= 200.0;
+    let (y, floor) = match logarithmic {
+        true => (Axis { from: 0.5, ..Axis::log("Gaps", [0.6, most].into_iter()) }, 0.5),
+        false => (Axis::from_zero("Gaps", [most].into_iter()), 0.0),
+    };
+    let bars = bins.iter().map(|b| [shown(b.from), shown(b.to), floor, b.count as f64]).collect();
+    let mut marks = vec![Mark::Bars { bars, ink: Ink::Sky, alpha: 0.85 }];
+    let mut key = vec![(Ink::Sky, "gaps".to_string())];
+    for (p, name, ink) in PERCENTILES {
+        if let Some(v) = summary.percentile(p) {
+            marks.push(Mark::Upright { x: (v.value / 1e6).max(1e-3), ink, label: String::new() });
+            key.push((ink, format!("{name} {} ms", ms(v.value))));
+        }
+    }
+    marks.push(Mark::Key(key));
+    let spot = |b: &Bar| Spot {
+        panel: Some(0),
+        x: (shown(b.from), shown(b.to)),
+        y: None,
+        text: format!(
+            "{} to {} ms\n{} gaps, {}",
+            number(b.from),
+            number(b.to),
+            b.count,
+            percent(b.count as f64 / summary.count as f64)
+        ),
+    };
+    let description = format!(
+        "{} gaps from {} to {} ms; median {} ms, P99 {} ms.",
+        summary.count,
+        ms(summary.min),
+        ms(summary.max),
+        ms(summary.stat("p50").unwrap_or(f64::NAN)),
+        ms(summary.stat("p99").unwrap_or(f64::NAN))
+    );
+    let count = if logarithmic { " Both axes are logarithmic." } else { " The axis of gaps is logarithmic." };
+    Ok(Figure {
+        title: ITL_DISTRIBUTION.title.to_string(),
+        subtitle: format!(
+            "{} gaps between chunks, mean {} ms",
+            amount(summary.count as f64),
+            number(summary.mean / 1e6)
+        ),
+        panels: vec![Panel { height: 230.0, x, y, marks }],
+        note: format!(
+            "Every gap counts alike, whichever request it belongs to; a chunk may carry several tokens.{count}"
+        ),
+        spots: bins.iter().map(spot).collect(),
+        description,
+    })
+}
+
+/// Neighbouring bins put together, by as many as it takes: few values need wide bars.
+fn bars(bins: &[GapBin]) -> Vec<Bar> {
+    let count: u64 = bins.iter().map(|b| b.count).sum();
+    let most = (2.0 * (count as f64).sqrt()).clamp(FEWEST_BARS, MOST_BARS) as usize;
+    let mut together = 1;
+    loop {
+        let mut out: BTreeMap<u32, u64> = BTreeMap::new();
+        bins.iter().for_each(|b| *out.entry(b.place / together).or_default() += b.count);
+        if out.len() <= most || together > 16 * GapBin::PER_OCTAVE {
+            let ms = |k: u32| GapBin::start_ns(k * together) / 1e6;
+            return out.into_iter().map(|(k, count)| Bar { from: ms(k), to: ms(k + 1), count }).collect();
+        }
+        together *= 2;
+    }
+}

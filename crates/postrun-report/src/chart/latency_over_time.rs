@@ -1,0 +1,81 @@
+//! P50, P95 and P99 of TTFT and ITL, window by window.
+
+use super::axis::{Axis, amount};
+use super::figure::{Figure, Mark, Panel};
+use super::ink::Ink;
+use super::over_time::{percentile_ms, points, ramp_and_drain, said, spots, spread_axis, time_axis, timeline, values};
+use super::{Build, Built, Chart};
+use crate::quantity::seconds;
+use crate::report::Report;
+use postrun_analysis::{RunAnalysis, Summary, Timeline, TimelineWindow};
+use postrun_schema::Doc;
+
+pub(super) static LATENCY_OVER_TIME: Chart = Chart {
+    id: "latency_over_time",
+    title: "Latency over time",
+    shows: &["change_point", "ttft_by_send_order", "crowding", "ttft_ms", "itl_ms"],
+    doc: Doc::from_source(include_str!("latency_over_time.rs")),
+    build: Build::OfRun(build),
+};
+
+pub(super) const PERCENTILES: [(f64, &str, Ink); 3] =
+    [(50.0, "P50", Ink::Blue), (95.0, "P95", Ink::Orange), (99.0, "P99", Ink::Purple)];
+
+type Get = fn(&TimelineWindow) -> Option<&Summary>;
+
+fn build(report: &Report) -> Built {
+    let a = &report.run;
+    let t = timeline(a)?;
+    let kinds: [(&str, Get); 2] = [("TTFT", |w| w.ttft.as_ref()), ("ITL", |w| w.itl.as_ref())];
+    let known: Vec<(&str, Get)> =
+        kinds.into_iter().filter(|(_, get)| t.windows.iter().any(|w| get(w).is_some())).collect();
+    if known.is_empty() {
+        return Err("no time of a first token or chunk is recorded".to_string());
+    }
+    let last = known.len() - 1;
+    let panels = known.iter().enumerate().map(|(i, (name, get))| panel(a, t, name, *get, i == last)).collect();
+    let text = |w: &TimelineWindow| {
+        let lines = known.iter().filter_map(|(name, get)| {
+            let s = get(w)?;
+            let parts: Vec<String> =
+                PERCENTILES.iter().filter_map(|(p, label, _)| said(label, percentile_ms(Some(s), *p), " ms")).collect();
+            Some(format!("{name}: {} (n {})", parts.join(", "), s.count))
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    Ok(Figure {
+        title: LATENCY_OVER_TIME.title.to_string(),
+        subtitle: format!(
+            "Percentiles in windows of {}; {} answered requests",
+            seconds(t.width_s),
+            amount(a.requests.ok as f64)
+        ),
+        panels,
+        note: format!(
+            "A first token counts in the window in which it came, a gap in the one in which it ended.{}",
+            if a.steady.is_ok() { " Shaded: ramp-up and drain." } else { "" }
+        ),
+        spots: spots(t, text),
+        description: description(a),
+    })
+}
+
+fn panel(a: &RunAnalysis, t: &Timeline, name: &str, get: Get, last: bool) -> Panel {
+    let lines = PERCENTILES.map(|(p, _, _)| points(t, |w| percentile_ms(get(w), p)));
+    let y = spread_axis(&format!("{name}, ms"), values(&lines));
+    let axis = time_axis(t);
+    let mut marks = ramp_and_drain(a, axis.to, false);
+    let drawn = lines.into_iter().zip(PERCENTILES);
+    marks.extend(drawn.map(|(line, (_, label, ink))| Mark::line(line, ink, label)));
+    Panel { height: 150.0, x: if last { axis } else { Axis::quiet(axis) }, y, marks }
+}
+
+fn description(a: &RunAnalysis) -> String {
+    let of = |id: &str, name: &str| {
+        let s = a.metric(id)?;
+        let p = |p: f64| percentile_ms(Some(s), p).map(crate::quantity::number).unwrap_or_default();
+        Some(format!("{name} over the whole run: P50 {} ms, P95 {} ms, P99 {} ms.", p(50.0), p(95.0), p(99.0)))
+    };
+    let parts: Vec<String> = [("ttft_ms", "TTFT"), ("itl_ms", "ITL")].iter().filter_map(|(id, n)| of(id, n)).collect();
+    format!("Lines of P50, P95 and P99 over time. {}", parts.join(" "))
+}

@@ -1,0 +1,33 @@
+//! Text in HTML and SVG: what was recorded stays text.
+
+/// `text` with everything escaped that could be markup; control characters are left out.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' => out.push('\n'),
+            // They say nothing in a page, and some of them reorder what stands around them.
+            c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_stays_text() {
+        assert_eq!(
+            escape("<script>\"a\" & 'b'\u{7}</script>"),
+            "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39; &lt;/script&gt;"
+        );
+    }
+}
