@@ -33,7 +33,7 @@ fn the_json_keeps_to_its_schema_whatever_is_compared() {
         made("one request", |m| m.requests = 1),
         fixture("server_side/kv_tight/input").to_str().unwrap().to_string(),
         fixture("vllm_server_log/waiting_and_restart/input").to_str().unwrap().to_string(),
-        fixture("cases/b10_not_streamed/input").to_str().unwrap().to_string(),
+        fixture("cases/b10_not_streamed/input/all.json").to_str().unwrap().to_string(),
         fixture("aiperf_records/warmup_and_failures/input").to_str().unwrap().to_string(),
         good.clone(),
     ];

@@ -6,7 +6,7 @@
 //! pairs have a candidate whose steps take 5, 10 or 20 % longer. With `--repeats`, three runs a side, each faster or slower as a
 //! whole by a normal 5 %: the noise that no single run can see. Asserts nothing.
 //!
-//! `--pairs N` a scenario; `--only NAME` takes scenarios whose name begins so; `--show` names what was called better or worse.
+//! `--pairs N` equal ones a scenario, of which `--shifted N` are shifted as well; `--only NAME` takes scenarios whose name begins so; `--show` names what was called better or worse.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the tables are the output of a benchmark")]
 
@@ -36,6 +36,7 @@ const REPEATS: u64 = 3;
 struct Args {
     bench: bool,
     pairs: u64,
+    shifted: u64,
     only: Option<String>,
     show: bool,
     repeats: bool,
@@ -50,6 +51,7 @@ struct Tally {
     verdicts: usize,
     same: usize,
     not_comparable: usize,
+    shifted: usize,
     seen: [usize; 3],
     seen_in_tpot: [usize; 3],
     wrong_direction: usize,
@@ -64,6 +66,7 @@ impl Tally {
         self.verdicts += other.verdicts;
         self.same += other.same;
         self.not_comparable += other.not_comparable;
+        self.shifted += other.shifted;
         for i in 0..SHIFTS.len() {
             self.seen[i] += other.seen[i];
             self.seen_in_tpot[i] += other.seen_in_tpot[i];
@@ -95,7 +98,7 @@ fn main() -> ExitCode {
 }
 
 fn args() -> Outcome<Args> {
-    let mut out = Args { bench: false, pairs: 5, only: None, show: false, repeats: false };
+    let mut out = Args { bench: false, pairs: 4, shifted: 1, only: None, show: false, repeats: false };
     let mut given = env::args().skip(1);
     while let Some(arg) = given.next() {
         let mut value = || given.next().ok_or(format!("{arg} needs a value"));
@@ -104,6 +107,7 @@ fn args() -> Outcome<Args> {
             "--show" => out.show = true,
             "--repeats" => out.repeats = true,
             "--only" => out.only = Some(value()?),
+            "--shifted" => out.shifted = value()?.parse()?,
             "--pairs" => out.pairs = value()?.parse()?,
             other => return Err(format!("unknown option {other}").into()),
         }
@@ -123,8 +127,8 @@ fn measure(args: &Args) -> Outcome<()> {
             // Far from the seeds that the scenarios have.
             let seed = labelled.scenario.seed * 10_000 + pair * 2 * REPEATS;
             let tally = tallies.entry(kind).or_default();
-            one_pair(&labelled.name, &labelled.scenario, seed, args, scratch.path(), tally, &mut blame)
-                .map_err(|e| format!("{}: {e}", labelled.name))?;
+            let pair = Pair { name: &labelled.name, scenario: &labelled.scenario, seed, shifted: pair < args.shifted };
+            pair.judge(args, scratch.path(), tally, &mut blame).map_err(|e| format!("{}: {e}", labelled.name))?;
         }
     }
     let what = if args.repeats {
@@ -158,7 +162,7 @@ fn measure(args: &Args) -> Outcome<()> {
 fn line(kind: &str, t: &Tally) {
     let share = |n: usize, of: usize| 100.0 * n as f64 / of.max(1) as f64;
     let power: Vec<String> = (0..SHIFTS.len())
-        .map(|i| format!("{:3.0} {:3.0} %", share(t.seen[i], t.pairs), share(t.seen_in_tpot[i], t.pairs)))
+        .map(|i| format!("{:3.0} {:3.0} %", share(t.seen[i], t.shifted), share(t.seen_in_tpot[i], t.shifted)))
         .collect();
     println!(
         "{kind:25} {:5}  {:3} ({:4.1} %)  {:7.3} %  {:4.0} %  {:8}  {}",
@@ -172,43 +176,55 @@ fn line(kind: &str, t: &Tally) {
     );
 }
 
-#[allow(clippy::too_many_arguments, reason = "a benchmark's loop body")]
-fn one_pair(
-    name: &str,
-    scenario: &Scenario,
+/// One base, an equal candidate, and slower ones.
+struct Pair<'a> {
+    name: &'a str,
+    scenario: &'a Scenario,
     seed: u64,
-    args: &Args,
-    scratch: &Path,
-    tally: &mut Tally,
-    blame: &mut BTreeMap<String, usize>,
-) -> Outcome<()> {
-    let runs = if args.repeats { REPEATS } else { 1 };
-    let make = |first: u64, factor: f64| -> Outcome<Vec<Dataset>> {
-        let noise = |seed: u64| if args.repeats { (RUN_NOISE * normal(seed)).exp() } else { 1.0 };
-        (first..first + runs).map(|seed| dataset(scenario, seed, factor * noise(seed), scratch)).collect()
-    };
-    let base = make(seed, 1.0)?;
-    let equal = compared(&base, &make(seed + REPEATS, 1.0)?)?;
-    tally.pairs += 1;
-    tally.not_comparable += usize::from(!equal.comparable.comparable());
-    let wrong: Vec<String> = decided(&equal, &[DeltaVerdict::Better, DeltaVerdict::Worse]);
-    tally.false_pairs += usize::from(!wrong.is_empty());
-    tally.false_verdicts += wrong.len();
-    tally.verdicts += equal.deltas.len();
-    tally.same += equal.deltas.iter().filter(|d| d.verdict == DeltaVerdict::Same).count();
-    if args.show && !wrong.is_empty() {
-        println!("{name} {seed}: {}; {:?}", wrong.join(", "), equal.method);
+    shifted: bool,
+}
+
+impl Pair<'_> {
+    fn judge(
+        &self,
+        args: &Args,
+        scratch: &Path,
+        tally: &mut Tally,
+        blame: &mut BTreeMap<String, usize>,
+    ) -> Outcome<()> {
+        let Pair { name, scenario, seed, shifted } = *self;
+        let runs = if args.repeats { REPEATS } else { 1 };
+        let make = |first: u64, factor: f64| -> Outcome<Vec<Dataset>> {
+            let noise = |seed: u64| if args.repeats { (RUN_NOISE * normal(seed)).exp() } else { 1.0 };
+            (first..first + runs).map(|seed| dataset(scenario, seed, factor * noise(seed), scratch)).collect()
+        };
+        let base = make(seed, 1.0)?;
+        let equal = compared(&base, &make(seed + REPEATS, 1.0)?)?;
+        tally.pairs += 1;
+        tally.not_comparable += usize::from(!equal.comparable.comparable());
+        let wrong: Vec<String> = decided(&equal, &[DeltaVerdict::Better, DeltaVerdict::Worse]);
+        tally.false_pairs += usize::from(!wrong.is_empty());
+        tally.false_verdicts += wrong.len();
+        tally.verdicts += equal.deltas.len();
+        tally.same += equal.deltas.iter().filter(|d| d.verdict == DeltaVerdict::Same).count();
+        if args.show && !wrong.is_empty() {
+            println!("{name} {seed}: {}; {:?}", wrong.join(", "), equal.method);
+        }
+        wrong.into_iter().for_each(|name| *blame.entry(name).or_default() += 1);
+        if !shifted {
+            return Ok(());
+        }
+        tally.shifted += 1;
+        for (i, factor) in SHIFTS.into_iter().enumerate() {
+            let shifted = compared(&base, &make(seed + REPEATS, factor)?)?;
+            tally.seen[i] += usize::from(!decided(&shifted, &[DeltaVerdict::Worse]).is_empty());
+            let tpot = shifted.deltas.iter().find(|d| d.metric == "tpot_ms" && d.stat == "p50").map(|d| d.verdict);
+            tally.seen_in_tpot[i] += usize::from(tpot == Some(DeltaVerdict::Worse));
+            tally.wrong_same += usize::from(tpot == Some(DeltaVerdict::Same));
+            tally.wrong_direction += usize::from(!decided(&shifted, &[DeltaVerdict::Better]).is_empty());
+        }
+        Ok(())
     }
-    wrong.into_iter().for_each(|name| *blame.entry(name).or_default() += 1);
-    for (i, factor) in SHIFTS.into_iter().enumerate() {
-        let shifted = compared(&base, &make(seed + REPEATS, factor)?)?;
-        tally.seen[i] += usize::from(!decided(&shifted, &[DeltaVerdict::Worse]).is_empty());
-        let tpot = shifted.deltas.iter().find(|d| d.metric == "tpot_ms" && d.stat == "p50").map(|d| d.verdict);
-        tally.seen_in_tpot[i] += usize::from(tpot == Some(DeltaVerdict::Worse));
-        tally.wrong_same += usize::from(tpot == Some(DeltaVerdict::Same));
-        tally.wrong_direction += usize::from(!decided(&shifted, &[DeltaVerdict::Better]).is_empty());
-    }
-    Ok(())
 }
 
 fn decided(diff: &RunDiff, verdicts: &[DeltaVerdict]) -> Vec<String> {
@@ -247,7 +263,7 @@ fn dataset(scenario: &Scenario, seed: u64, factor: f64, scratch: &Path) -> Outco
     scenario.seed = seed;
     scenario.step = slower(&scenario.step, factor);
     let folder = scratch.join("run");
-    let target = tempfile::Builder::new().prefix("dataset-").tempdir_in(scratch)?.keep().join("it");
+    let target = scratch.join(format!("dataset-{seed}-{factor}"));
     if folder.is_dir() {
         fs::remove_dir_all(&folder)?;
     }
@@ -256,6 +272,9 @@ fn dataset(scenario: &Scenario, seed: u64, factor: f64, scratch: &Path) -> Outco
     let files = ["result.json", "server.log", "metrics.prom", "spans.otlp.jsonl"].map(|name| folder.join(name));
     let inputs: Vec<Input> = files.iter().map(|f| Input::from_arg(&f.to_string_lossy())).collect();
     let options = postrun_ingest::Options { scratch: true, ..postrun_ingest::Options::default() };
+    if target.is_dir() {
+        fs::remove_dir_all(&target)?;
+    }
     ingest(&inputs, &target, &options)?;
     Ok(Dataset::open_own(&target)?)
 }

@@ -118,10 +118,12 @@ pub(crate) fn differ(a: f64, b: f64, by: f64) -> bool {
     (a - b).abs() > by * a.abs().max(b.abs())
 }
 
-/// Mean, and standard error of the mean, of what all runs of a side recorded.
+/// Mean, and standard error of the mean, of what all runs of a side recorded of their answered requests.
 fn mean_of(side: &Side, column: impl Fn(&Samples) -> &Vec<Option<u32>>) -> Option<(f64, f64)> {
-    let values: Vec<f64> =
-        side.runs.iter().flat_map(|r| column(&r.samples).iter().flatten()).map(|v| f64::from(*v)).collect();
+    let answered = |s: &Samples| -> Vec<f64> {
+        column(s).iter().zip(&s.ok).filter(|(_, ok)| **ok).filter_map(|(v, _)| v.map(f64::from)).collect()
+    };
+    let values: Vec<f64> = side.runs.iter().flat_map(|r| answered(&r.samples)).collect();
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / n;

@@ -10,7 +10,7 @@ use crate::stats::compare::{Joint, Pair, compare};
 use crate::stats::figure::{Figure, Scale};
 use crate::stats::student::student;
 use crate::verdict::{DeltaVerdict, Reason};
-use postrun_analysis::{Better, BucketEdges};
+use postrun_analysis::{Better, BucketEdges, METRICS};
 
 /// Changes of at most 2 % are no difference that anyone notices.
 pub const DEFAULT_MARGIN: f64 = 0.02;
@@ -66,7 +66,10 @@ pub(crate) fn deltas(
         let of =
             |[base, candidate]: [Found; 2]| Row { key: base.key.clone(), base: vec![base], candidate: vec![candidate] };
         rows.extend(paired(a, b, n).into_iter().map(of));
+        rows.sort_by_key(|r| (r.key.bucket, METRICS.iter().position(|m| m.id == r.key.metric)));
     }
+    let ttft = rows.iter().find(|r| r.key.metric == "ttft_ms" && r.key.stat == "mean" && r.key.bucket.is_none());
+    let ttft = ttft.map_or(0.0, |r| value(&r.base, scale(r)));
     let mut compared = Vec::new();
     let mut pair_of = Vec::new();
     for row in &rows {
@@ -84,7 +87,7 @@ pub(crate) fn deltas(
     }
     let joint = compare(&compared, &LEVELS);
     let allowance = if single && !same { settings.run_noise } else { 0.0 };
-    let judge = Judge { joint: &joint, pairs: &compared, comparable, same, allowance, margin: settings.margin };
+    let judge = Judge { joint: &joint, pairs: &compared, comparable, same, allowance, margin: settings.margin, ttft };
     let mut out: Vec<Delta> = rows.iter().zip(&pair_of).map(|(row, at)| judge.delta(row, *at, edges)).collect();
     let seen = |id: &str| rows.iter().any(|r| r.key.metric == id);
     out.extend(per_run(base, candidate, &seen, &Once { same, comparable, allowance }));
@@ -152,6 +155,8 @@ struct Judge<'a> {
     same: bool,
     allowance: f64,
     margin: f64,
+    /// Mean TTFT of the base.
+    ttft: f64,
 }
 
 impl Judge<'_> {
@@ -209,6 +214,18 @@ impl Judge<'_> {
         delta.interval_share = [wide_low, wide_high].map(|v| share(v).filter(|v| v.is_finite() && *v > -1.0));
         if wide_low.is_infinite() {
             delta.interval[0] = None;
+        }
+        if row.key.part_of_ttft() {
+            let nothing = self.margin * self.ttft;
+            let inside = |v: f64| amount(v).abs() <= nothing;
+            if inside(wide_low) && inside(wide_high) {
+                (delta.verdict, delta.reason) = (DeltaVerdict::Same, Some(Reason::Negligible));
+                return delta;
+            }
+            if delta.change.abs() <= nothing {
+                (delta.verdict, delta.reason) = (DeltaVerdict::Inconclusive, Some(Reason::Negligible));
+                return delta;
+            }
         }
         (delta.verdict, delta.reason) = self.verdict(&row.key, (low, high), (wide_low, wide_high), margin);
         delta

@@ -12,6 +12,8 @@ pub(crate) const PERCENTILES: [f64; 4] = [50.0, 90.0, 95.0, 99.0];
 pub(crate) const FEWEST: usize = 20;
 /// Fewer values expected beyond a percentile than this, and it rests on single requests.
 const FEWEST_BEYOND: f64 = 5.0;
+/// A mean that so few values make rests on single requests.
+const FEWEST_CARRIERS: f64 = 10.0;
 /// Most stretches a run is cut into.
 const MOST_STRETCHES: usize = 512;
 /// Latencies that contain the wait for a server that may not keep up.
@@ -33,6 +35,11 @@ pub(crate) struct Key {
 impl Key {
     pub(crate) fn waits(&self) -> bool {
         WAITS.contains(&self.metric)
+    }
+
+    /// True for a wait inside TTFT, which may be a tiny part of it.
+    pub(crate) fn part_of_ttft(&self) -> bool {
+        ["queue_ms", "client_queue_ms"].contains(&self.metric)
     }
 
     pub(crate) fn sets_length(&self) -> bool {
@@ -116,13 +123,20 @@ fn of_column(
         out.push(Found { key: Key { metric, stat, bucket }, value, count: n as u64, figure });
     };
     let mean = sums(&|v| v).ratio(n as f64);
-    push("mean".to_string(), values.iter().sum::<f64>() / n as f64, mean, n >= FEWEST);
+    let carries = carriers(&values) >= FEWEST_CARRIERS;
+    push("mean".to_string(), values.iter().sum::<f64>() / n as f64, mean, n >= FEWEST && carries);
     for p in PERCENTILES {
         let q = p / 100.0;
         let value = exact(&values, q);
         let figure = sums(&|v| f64::from(v <= value)).percentile(q, value, curve.clone());
         push(format!("p{p}"), value, figure, n >= FEWEST && n as f64 * (1.0 - q) >= FEWEST_BEYOND);
     }
+}
+
+/// Over how many equal values as much would be spread (Kish's effective size): few where single ones make the sum.
+fn carriers(values: &[f64]) -> f64 {
+    let (sum, squares) = values.iter().fold((0.0, 0.0), |(s, q), v| (s + v, q + v * v));
+    if squares > 0.0 { sum * sum / squares } else { values.len() as f64 }
 }
 
 /// The percentile of sorted values, linear between them as everywhere.

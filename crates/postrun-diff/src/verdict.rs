@@ -26,6 +26,8 @@ pub enum Reason {
     SameRecording,
     /// Beyond what one run shows, inside what runs differ by.
     RunNoise,
+    /// A wait that changed by no more than the margin of the TTFT it is part of.
+    Negligible,
     /// A run has one value of it, and nothing says how it varies.
     OneValueARun,
     /// The scope has too few requests, or too few lie beyond the percentile.
@@ -48,6 +50,7 @@ impl Reason {
         match self {
             Reason::SameRecording => "the same recording on both sides",
             Reason::RunNoise => "inside the allowance for noise between runs",
+            Reason::Negligible => "a change of next to nothing beside TTFT",
             Reason::OneValueARun => "one value a run",
             Reason::TooFewRequests => "too few requests",
             Reason::NotANumber => "no spread can be computed",

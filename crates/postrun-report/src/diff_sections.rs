@@ -22,6 +22,9 @@ const SHOWN: [&str; 9] = [
     "failure_rate",
     "preemption_total",
 ];
+/// Marks behind a verdict, and what they mean.
+const MARKS: [(&str, Reason); 4] =
+    [("¹", Reason::RunNoise), ("²", Reason::TooFewRequests), ("³", Reason::OneValueARun), ("⁴", Reason::Negligible)];
 /// Figures of the buckets that are always shown.
 const BY_BUCKET: [&str; 3] = ["ttft_ms", "tpot_ms", "e2e_ms"];
 
@@ -130,12 +133,7 @@ fn verdict_text(d: &Delta) -> String {
         DeltaVerdict::Same => "same",
         DeltaVerdict::Inconclusive => "inconclusive",
     };
-    let mark = match d.reason {
-        Some(Reason::RunNoise) => "¹",
-        Some(Reason::TooFewRequests) => "²",
-        Some(Reason::OneValueARun) => "³",
-        _ => "",
-    };
+    let mark = MARKS.iter().find(|(_, reason)| d.reason == Some(*reason)).map_or("", |(mark, _)| mark);
     format!("{word}{mark}")
 }
 
@@ -169,7 +167,7 @@ fn table<'a>(title: &str, shown: impl Iterator<Item = &'a Delta>, label: impl Fn
         reasons.extend(d.reason);
     }
     s.table = Some(grid);
-    for (mark, reason) in [("¹", Reason::RunNoise), ("²", Reason::TooFewRequests), ("³", Reason::OneValueARun)] {
+    for (mark, reason) in MARKS {
         if reasons.contains(&reason) {
             s.notes.push(format!("{mark} {}", reason.text()));
         }
@@ -222,9 +220,10 @@ fn mix(d: &RunDiff) -> Option<Section> {
 
 /// Simpson's paradox in words.
 fn paradox(m: &Mix) -> String {
-    let (whole, cells) = if m.candidate > m.base { ("rose", "did not rise") } else { ("fell", "did not fall") };
+    let (whole, cells) = if m.candidate > m.base { ("rose", "fell") } else { ("fell", "rose") };
     format!(
-        "{}: the mean {whole} though requests of equal lengths {cells} (Simpson's paradox): the candidate was sent other lengths, it did not change so.",
+        "{}: the mean {whole} though it {cells} or stayed for requests of equal lengths (Simpson's paradox): what changed is \
+         which lengths were sent.",
         metric_label(m.metric)
     )
 }
