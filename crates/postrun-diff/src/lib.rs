@@ -4,12 +4,30 @@
 //! orders many runs and finds where they changed.
 //!
 //! # How a change is decided
-//! Every figure is compared as a ratio with an interval; a figure is *worse* or *better* where the whole interval lies beyond 0,
-//! *same* where it lies inside the margin (2 % unless said otherwise), else *inconclusive*. All intervals hold together with
-//! 95 %, split between the whole run (3 of the 5 %), the prompt-length buckets and the count of preemptions (1 each). They come from a circular
-//! block bootstrap over time; where a queue does not settle within the run, latencies that contain it get the interval of a
-//! random walk. The run is the unit of replication: with repeats the spread between runs widens every interval, with one
-//! run a side a stated allowance does (25 % unless said otherwise).
+//! A figure is *worse* or *better* where the whole interval of its change lies beyond 0, *same* where it lies inside the margin
+//! (2 % unless said otherwise), else *inconclusive*; *different* is a change of what describes the load. Figures are compared
+//! as ratios; shares, and what can be 0, as differences. Fewer than 20 requests, fewer than 5 expected beyond a percentile, or a
+//! mean that fewer than 10 values make, decide nothing.
+//!
+//! # Intervals
+//! Requests of one run share queues, so blocks of the run are resampled, not requests (circular block bootstrap, blocks as
+//! long as the data ask for). Where a queue does not settle within the run, latencies that contain it get the interval of a random
+//! walk. All intervals hold together with 95 %: 3 of the 5 % are for the whole run, 1 for the prompt-length buckets, 1 for the count
+//! of preemptions, whose spread comes from how they bunch over the run.
+//!
+//! # Noise between runs
+//! No interval inside a run sees how much runs of one configuration differ: the run is the unit of replication. With repeats
+//! Student's interval over runs is given where it is wider. With one run a side a stated allowance is added (25 % unless said
+//! otherwise, or what earlier repeats show); what lies inside it is inconclusive.
+//!
+//! # Pairs
+//! Where both runs sent the same requests in the same order (the same ids, or the same sequence of lengths), blocks hold the same
+//! requests on both sides, and each metric has a statistic *paired*: its geometric mean over the pairs, whose ratio is the
+//! change of a typical request.
+//!
+//! # The same question
+//! Other lengths, arrivals, concurrency or ways of counting let no verdict be given; other failure rates let no
+//! improvement be claimed. What is most often changed on purpose (model, server) is named.
 
 mod budget;
 mod comparable;

@@ -38,6 +38,9 @@ pub(crate) fn spread(adds: &[f64], length: usize) -> f64 {
 /// Sums of `length` stretches from each on, past the end to the start.
 fn block_sums(adds: &[f64], length: usize) -> Vec<f64> {
     let n = adds.len();
+    if n == 0 {
+        return Vec::new();
+    }
     let mut sum: f64 = (0..length).map(|i| adds[i % n]).sum();
     let mut out = Vec::with_capacity(n);
     for start in 0..n {
@@ -97,4 +100,50 @@ fn standardised(adds: &[f64], length: usize) -> Vec<f64> {
         *s = if spread > 0.0 { (*s - mean) / spread } else { 0.0 };
     }
     sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::block::at_least;
+
+    /// Eight comparisons that share what is correlated over time, and whose true change is 0.
+    fn equal_pair(rng: &mut Rng, n: usize) -> Vec<Adds> {
+        let mut level = 0.0;
+        let shared: Vec<f64> = (0..n)
+            .map(|_| {
+                level = 0.6 * level + rng.normal();
+                level
+            })
+            .collect();
+        (0..8).map(|_| shared.iter().map(|s| s + rng.normal()).collect()).collect()
+    }
+
+    #[test]
+    fn all_intervals_hold_together() {
+        let mut rng = Rng::new(SEED);
+        let (pairs, n) = (100, 200);
+        let mut false_pairs = 0;
+        for _ in 0..pairs {
+            let differences = equal_pair(&mut rng, n);
+            let length = at_least(common_length(differences.iter().map(Vec::as_slice)), n);
+            let width = critical(&differences, &[0; 8], &[0.95], length)[0];
+            // The blocks vary around the mean of the sample, the sum around 0.
+            let beyond = |d: &Adds| d.iter().sum::<f64>().abs() > width * spread(d, length);
+            false_pairs += usize::from(differences.iter().any(beyond));
+        }
+        // 5 are expected; more than 12 come by chance once in 500 times.
+        assert!(false_pairs <= 12, "{false_pairs} of {pairs}");
+    }
+
+    #[test]
+    fn more_comparisons_need_wider_intervals() {
+        let mut rng = Rng::new(SEED);
+        let many: Vec<Adds> = (0..20).map(|_| (0..200).map(|_| rng.normal()).collect()).collect();
+        let all = critical(&many, &[0; 20], &[0.95], 10)[0];
+        let one = critical(&many[..1], &[0], &[0.95], 10)[0];
+        // Of a single comparison with 20 blocks: Student's t of 20 degrees of freedom is 2.086.
+        assert!(one > 1.9 && one < 2.3 && all > one + 0.5, "{one} {all}");
+        assert_eq!(critical(&[], &[], &[0.95], 10), [f64::INFINITY]);
+    }
 }
