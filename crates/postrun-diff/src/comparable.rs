@@ -153,13 +153,13 @@ fn numbers(out: &mut Vec<Difference>, base: &Side, candidate: &Side) {
         }
     }
     let seconds = |side: &Side| side.mean(|r| r.run.facts.duration_s);
-    if let (Some(a), Some(b)) = (seconds(base), seconds(candidate)) {
-        if a.max(b) > DURATION * a.min(b) {
-            let words = (format!("{} s", short(a)), format!("{} s", short(b)));
-            let text =
-                "the measurements lasted differently long: warm-up and queues that grow weigh differently".to_string();
-            push(out, "duration", Weight::Notes, words, text);
-        }
+    if let (Some(a), Some(b)) = (seconds(base), seconds(candidate))
+        && a.max(b) > DURATION * a.min(b)
+    {
+        let words = (format!("{} s", short(a)), format!("{} s", short(b)));
+        let text =
+            "the measurements lasted differently long: warm-up and queues that grow weigh differently".to_string();
+        push(out, "duration", Weight::Notes, words, text);
     }
     let counts = |side: &Side| side.total() / side.runs.len().max(1) as u64;
     let (a, b) = (counts(base), counts(candidate));
@@ -197,18 +197,18 @@ fn load(out: &mut Vec<Difference>, a: &SideRun, b: &SideRun) {
         let words = (limit(x.max_concurrency), limit(y.max_concurrency));
         push(out, "max_concurrency", Weight::Blocks, words, "the client kept another number in flight".to_string());
     }
-    if let (Some(p), Some(q)) = (x.burstiness, y.burstiness) {
-        if differ(p, q, ANOTHER_RATE) {
-            push(out, "burstiness", Weight::Blocks, (short(p), short(q)), "arrivals are of another shape".to_string());
-        }
+    if let (Some(p), Some(q)) = (x.burstiness, y.burstiness)
+        && differ(p, q, ANOTHER_RATE)
+    {
+        push(out, "burstiness", Weight::Blocks, (short(p), short(q)), "arrivals are of another shape".to_string());
     }
     if x.request_rate.is_none() && y.request_rate.is_none() && !x.unbounded && !y.unbounded {
         let arrivals = |r: &SideRun| r.run.evidence.growth.as_ref().map(|g| g.arrivals_per_s);
-        if let (Some(p), Some(q)) = (arrivals(a), arrivals(b)) {
-            if differ(p, q, ANOTHER) {
-                let words = (format!("{}/s", short(p)), format!("{}/s", short(q)));
-                push(out, "arrivals", Weight::Notes, words, "requests came at another rate".to_string());
-            }
+        if let (Some(p), Some(q)) = (arrivals(a), arrivals(b))
+            && differ(p, q, ANOTHER)
+        {
+            let words = (format!("{}/s", short(p)), format!("{}/s", short(q)));
+            push(out, "arrivals", Weight::Notes, words, "requests came at another rate".to_string());
         }
     }
     let warm = |r: &SideRun| r.diagnosis.findings.iter().any(|f| f.rule == "warm_up_in_the_numbers");
@@ -253,10 +253,10 @@ fn counting(out: &mut Vec<Difference>, a: &Manifest, b: &Manifest) {
 
 /// What is most often changed on purpose.
 fn setting(out: &mut Vec<Difference>, a: &Manifest, b: &Manifest) {
-    if let (Some(x), Some(y)) = (&a.model, &b.model) {
-        if x != y {
-            push(out, "model", Weight::Notes, (x.clone(), y.clone()), "another model".to_string());
-        }
+    if let (Some(x), Some(y)) = (&a.model, &b.model)
+        && x != y
+    {
+        push(out, "model", Weight::Notes, (x.clone(), y.clone()), "another model".to_string());
     }
     let both = a.server.iter().filter_map(|(key, x)| Some((key, x, b.server.get(key)?)));
     for (key, x, y) in both.filter(|(key, x, y)| x != y && !measured(key)) {

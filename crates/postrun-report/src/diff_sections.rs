@@ -95,6 +95,9 @@ fn answer(d: &RunDiff) -> Section {
         }
     }
     let hidden = d.deltas.iter().filter(|x| x.reason == Some(Reason::RunNoise)).count();
+    if !d.comparable.comparable() {
+        return s;
+    }
     if hidden > 0 {
         let noise = percent(d.method.run_noise);
         s.lines.push(format!(
@@ -102,7 +105,7 @@ fn answer(d: &RunDiff) -> Section {
              Three repeats a side decide it: `postrun diff --base A1 A2 A3 --candidate B1 B2 B3`.",
             d.deltas.len()
         ));
-    } else if d.overall == Overall::Inconclusive && d.comparable.comparable() {
+    } else if d.overall == Overall::Inconclusive {
         s.lines.push("A longer run, or three repeats a side, would narrow the intervals.".to_string());
     }
     s

@@ -82,9 +82,10 @@ pub(crate) fn compare(pairs: &[Pair], levels: &[f64]) -> Joint {
     let long = (stretches / block::LONG_BLOCKS).max(length);
     let families: Vec<usize> = pairs.iter().map(|p| p.family).collect();
     let critical = joint::critical(&differences, &families, levels, length);
-    let change = |(((pair, (a, b)), difference), wanders): (((&Pair, &(Adds, Adds)), &Adds), &bool)| {
+    let change = |i: usize| {
+        let (pair, (a, b), difference) = (&pairs[i], &sides[i], &differences[i]);
         let spread = joint::spread(difference, length).max(joint::spread(difference, long));
-        let wider = match *wanders && spread > 0.0 {
+        let wider = match wandering[i] && spread > 0.0 {
             true => (block::wandering_spread(difference) / spread).max(1.0),
             false => 1.0,
         };
@@ -100,6 +101,6 @@ pub(crate) fn compare(pairs: &[Pair], levels: &[f64]) -> Joint {
         let change = value(&pair.candidate, pair.scale) - value(&pair.base, pair.scale);
         Change { change, low: change - both(b_down, a_up), high: change + both(b_up, a_down), spread: spread * wider }
     };
-    let changes = pairs.iter().zip(&sides).zip(&differences).zip(&wandering).map(change).collect();
+    let changes = (0..pairs.len()).map(change).collect();
     Joint { changes, length, critical }
 }
