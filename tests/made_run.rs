@@ -47,7 +47,7 @@ impl Made {
             v * (0.8 + 0.4 * (state >> 11) as f64 / (1u64 << 53) as f64)
         };
         let n = self.requests;
-        let failed = |i: usize| self.fails_every > 0 && i % self.fails_every == 0;
+        let failed = |i: usize| self.fails_every > 0 && i.is_multiple_of(self.fails_every);
         let ok = (0..n).filter(|i| !failed(*i)).count();
         let ttfts: Vec<f64> = (0..n).map(|i| if failed(i) { 0.0 } else { vary(self.ttft_s) }).collect();
         let gaps: Vec<Vec<f64>> =

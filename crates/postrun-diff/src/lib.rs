@@ -1,8 +1,5 @@
 //! Compares runs: is it really different, where, and is it the system or the workload?
 //!
-//! Entry point: [`diff`], from two [`Side`]s (one run each, or repeats) to a [`RunDiff`], which is plain data. [`trend`]
-//! orders many runs and finds where they changed.
-//!
 //! # How a change is decided
 //! A figure is *worse* or *better* where the whole interval of its change lies beyond 0, *same* where it lies inside the margin
 //! (2 % unless said otherwise), else *inconclusive*; *different* is a change of what describes the load. Figures are compared

@@ -102,7 +102,7 @@ fn answer(d: &RunDiff) -> Section {
         let noise = percent(d.method.run_noise);
         s.lines.push(format!(
             "{hidden} of {} figures moved by more than one run shows, and by less than runs of one configuration differ ({noise}). \
-             Three repeats a side decide it: `postrun diff --base A1 A2 A3 --candidate B1 B2 B3`.",
+             Three repeats a side decide it (--base A1 A2 A3 --candidate B1 B2 B3).",
             d.deltas.len()
         ));
     } else if d.overall == Overall::Inconclusive {
