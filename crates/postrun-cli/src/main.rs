@@ -3,6 +3,7 @@
 mod args;
 mod cleanup;
 mod commands;
+mod diff_args;
 mod error;
 mod exit;
 mod output;

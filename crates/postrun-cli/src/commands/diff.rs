@@ -2,7 +2,7 @@
 
 use super::report::{rules, tell_apart};
 use super::runs::{self, Runs};
-use crate::args::{DiffArgs, DiffFormat};
+use crate::diff_args::{DiffArgs, DiffFormat};
 use crate::error::CliError;
 use crate::exit::Compared;
 use crate::output::{print, styled, width, write_file};

@@ -2,7 +2,7 @@
 
 use super::report::tell_apart;
 use super::runs;
-use crate::args::{DiffFormat, TrendArgs, TrendOrder};
+use crate::diff_args::{DiffFormat, TrendArgs, TrendOrder};
 use crate::error::CliError;
 use crate::output::{print, styled, width, write_file};
 use postrun_analysis::{Options, analyse};
