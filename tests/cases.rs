@@ -29,7 +29,8 @@ fn check(dir: &Path, check: &Value, failures: &mut Vec<String>) {
     let inputs = strings(&check["input"]);
     let name = format!("{} {}", dir.file_name().unwrap().to_string_lossy(), inputs.join(" "));
     let paths = inputs.iter().map(|i| dir.join(i).to_str().unwrap().to_string());
-    let extra = strings(&check["args"]).into_iter().map(String::from);
+    let here = dir.to_str().unwrap();
+    let extra = strings(&check["args"]).into_iter().map(|arg| arg.replace("{here}", here));
     let ran = run(["report", "--format", "json"].map(String::from).into_iter().chain(paths).chain(extra));
     let mut wrong = Vec::new();
     let exit = check["exit"].as_i64().unwrap_or(0);

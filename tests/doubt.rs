@@ -45,6 +45,28 @@ fn gzip(data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn a_decompression_bomb_is_an_error() {
+    let result = std::fs::read(kv_tight("result.json")).unwrap();
+    // White space before a good record: all of it is read before anything can be wrong.
+    let mut bomb = gzip(
+        b"{\"burstiness\":1.0,\"backend\":\"x\",\"ttfts\":[0.1],\"itls\":[[]],\"errors\":[\"\"],\"duration\":1}\n",
+    );
+    bomb.extend(gzip(&vec![b' '; 16 << 20]).repeat(20));
+    bomb.extend(gzip(&result));
+    let (_dir, path) = temp_file("result.json.gz", &bomb);
+    let refused = ran(&[&path], &[]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("result.json.gz: ") && refused.stderr.contains("--max-expansion"),
+        "{}",
+        refused.stderr
+    );
+    let allowed = ran(&[&path], &["--max-expansion", "2000"]);
+    assert_eq!(allowed.code, 0, "{}", allowed.stderr);
+    assert_eq!(allowed.json()["runs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn a_cut_compressed_file_gives_what_was_before_the_cut() {
     let whole = gzip(&std::fs::read(kv_tight("metrics.prom")).unwrap());
     let (_dir, path) = temp_file("metrics.prom.gz", &whole[..whole.len() * 4 / 5]);

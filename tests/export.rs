@@ -1,5 +1,6 @@
 //! Exports: what other tools read is what the dataset holds.
 
+use crate::python::python;
 use crate::support::{fixture, report, root, run, shared, temp_file};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -241,26 +242,6 @@ fn exports_are_the_same_every_time_and_leave_nothing_half_written() {
     assert_eq!(ran.code, 2, "{}", ran.stderr);
 }
 
-/// Python with packages, in an environment that is made once; `None`, loudly, where that cannot be had.
-fn python(package: &str) -> Option<PathBuf> {
-    let env = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-{package}"));
-    let binary = env.join("bin/python");
-    let installed = |binary: &Path| {
-        let shown = Command::new(binary).args(["-m", "pip", "show", "-q", package]).output();
-        shown.is_ok_and(|o| o.status.success())
-    };
-    if !installed(&binary) {
-        let made = Command::new("python3").args(["-m", "venv"]).arg(&env).output();
-        let pip = |_| Command::new(&binary).args(["-m", "pip", "install", "-q", package]).output();
-        let _ = made.and_then(pip);
-    }
-    if installed(&binary) {
-        return Some(binary);
-    }
-    eprintln!("SKIPPED: python3 with the package {package} cannot be had, so exports were not checked by it");
-    None
-}
-
 /// What a script of `tests/export` prints; `None` where it says (by 77) that it cannot judge.
 fn judged(python: &Path, script: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(python).arg(root().join("tests/export").join(script)).args(args).output().unwrap();
@@ -286,7 +267,7 @@ fn inputs() -> Vec<String> {
 
 #[test]
 fn perfetto_reads_its_format_and_finds_what_the_json_has() {
-    let Some(python) = python("perfetto") else { return };
+    let Some(python) = python("perfetto", "perfetto") else { return };
     let mut processor = true;
     for input in inputs() {
         let events = chrome(&input);
@@ -319,7 +300,7 @@ fn perfetto_reads_its_format_and_finds_what_the_json_has() {
 
 #[test]
 fn the_published_package_accepts_the_benchmark_reports() {
-    let Some(python) = python("llmd-benchmark-report") else { return };
+    let Some(python) = python("llmd-benchmark-report", "llmd-benchmark-report") else { return };
     let mut inputs = inputs();
     inputs.extend(
         ["fixtures/lmdeploy/serving/input", "fixtures/aiperf_records/warmup_and_failures/input"].map(String::from),

@@ -66,6 +66,16 @@ fn doubtful_data_is_named() {
 }
 
 #[test]
+fn a_report_by_another_convention() {
+    snapshot("report_convention", &run(["report", RECORDING, "--convention", "guidellm"]).stdout);
+}
+
+#[test]
+fn parity_of_a_client_that_counts_otherwise() {
+    snapshot("parity", &run(["parity", "fixtures/cases/b01_short_outputs/input"]).stdout);
+}
+
+#[test]
 fn inspection() {
     snapshot("inspect", &run(["inspect", RECORDING]).stdout);
 }
@@ -84,6 +94,8 @@ fn help_and_listings() {
         ("list_formats", vec!["list", "formats"]),
         ("list_rules", vec!["list", "rules"]),
         ("explain_ttft", vec!["explain", "ttft"]),
+        ("explain_itl", vec!["explain", "itl"]),
+        ("help_parity", vec!["parity", "--help"]),
         ("explain_rule", vec!["explain", "frequent_preemption"]),
     ] {
         snapshot(name, &run(args).stdout);

@@ -1,21 +1,28 @@
 //! Tests of the whole path, through the binary: fixtures in, reports out, compared with truth.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod alignment;
 mod browser;
 mod cases;
 mod charts;
 mod cli;
+mod conventions;
 mod damage;
 mod dataset;
 mod diff;
 mod diff_inputs;
 mod doubt;
 mod export;
+mod first_run;
 mod golden;
+mod guide;
 mod made_run;
+mod made_up;
+mod notebooks;
 mod page;
 mod parity;
 mod properties;
+mod python;
 mod readme;
 mod registry;
 mod regressions;

@@ -1,93 +1,177 @@
 //! Every figure that a client stored or printed must come out of its recording again, or the report says why not.
 
-use crate::support::{SHARED_FOLDERS, fixture, report, shared};
+use crate::support::{fixture, report, run, shared};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Files of these two clients below a folder.
-fn recordings(dir: &Path, out: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() {
-            recordings(&path, out);
-        } else if name == "result.json" || name == "result.jsonl" || is_public_result(&path, &name) {
-            out.push(path);
-        }
+/// What `postrun parity` says of `path`; `None` where no file in it is read yet.
+fn parity(path: &Path) -> Option<Value> {
+    let ran = run(["parity", path.to_str().unwrap(), "--format", "json"]);
+    if ran.code == 2 {
+        let unread = ran.stderr.contains("that postrun knows") || ran.stderr.contains("no known format fits");
+        assert!(unread, "{}: {}", path.display(), ran.stderr);
+        return None;
     }
-    out.sort();
+    assert!(ran.code <= 1, "{}: {}", path.display(), ran.stderr);
+    Some(ran.json())
 }
 
-fn is_public_result(path: &Path, name: &str) -> bool {
-    let public = path.components().any(|c| c.as_os_str() == "inferencex-h200" || c.as_os_str() == "v0.25.1-fixtures");
-    public && name.ends_with(".json")
-}
-
-/// How a file's figures came out.
+/// How figures came out.
 #[derive(Debug, Default)]
 struct Tally {
-    agree: usize,
-    explained: usize,
-    not_computable: usize,
+    agree: u64,
+    differ: u64,
+    not_recomputable: u64,
+    /// Of runs with per-request records.
+    agree_in_detail: u64,
 }
 
-fn tally(run: &Value, at: &str, wrong: &mut Vec<String>) -> Tally {
-    let mut tally = Tally::default();
-    for figure in run["reported"].as_array().unwrap() {
-        let why = figure["why"].as_str().unwrap_or_default();
-        match (figure["agrees"].as_bool(), why) {
-            (Some(true), _) => tally.agree += 1,
-            (_, "") => wrong.push(format!("{at}: no reason given: {figure}")),
-            (Some(false), why) if why.contains("no known definition") => wrong.push(format!("{at}: {figure}")),
-            (Some(false), _) => tally.explained += 1,
-            (None, _) => tally.not_computable += 1,
+/// Adds the figures of every run by client; what differs, or lacks a reason, goes to `wrong`.
+fn tally(parity: &Value, at: &str, clients: &mut BTreeMap<String, Tally>, wrong: &mut Vec<String>) {
+    for run in parity["runs"].as_array().unwrap() {
+        let tally = clients.entry(run["tool"].as_str().unwrap().to_string()).or_default();
+        let counts = &run["counts"];
+        let figures = run["figures"].as_array().unwrap();
+        let of = |key: &str| counts[key].as_u64().unwrap();
+        assert_eq!(of("figures") as usize, figures.len(), "{at}");
+        assert_eq!(of("agree") + of("differ") + of("unexplained") + of("not_recomputable"), of("figures"), "{at}");
+        tally.agree += of("agree");
+        tally.differ += of("differ");
+        tally.not_recomputable += of("not_recomputable");
+        let summary_only = |f: &Value| f["why"].as_str().is_some_and(|why| why.contains("summary only"));
+        if !figures.iter().any(summary_only) {
+            tally.agree_in_detail += of("agree");
+        }
+        for figure in figures {
+            let why = figure["why"].as_str().unwrap_or_default();
+            let agrees = figure["agrees"].as_bool();
+            let nameless = agrees != Some(true) && why.is_empty();
+            if nameless || why.contains("no known definition") {
+                wrong.push(format!("{at} {}: {figure}", run["label"]));
+            }
+            // An agreement is a value beside a value; what cannot be recomputed shows none.
+            let shown = figure["computed"].is_number() && figure["reported"].is_number();
+            assert_eq!(shown, agrees.is_some(), "{at}: {figure}");
         }
     }
-    tally
 }
 
 #[test]
 fn the_bundled_recording_agrees_with_its_client() {
-    let report = report(&fixture("vllm_bench/long_prompts/input/result.json"), &[]);
+    let mut clients = BTreeMap::new();
     let mut wrong = Vec::new();
-    let tally = tally(&report["runs"][0], "long_prompts", &mut wrong);
+    let found = parity(&fixture("vllm_bench/long_prompts/input/result.json")).unwrap();
+    tally(&found, "long_prompts", &mut clients, &mut wrong);
     assert!(wrong.is_empty(), "{wrong:#?}");
     // All but the duration (a stopwatch around the sends) and the scalar that is no figure of requests.
-    assert_eq!((tally.agree, tally.explained, tally.not_computable), (37, 1, 1), "{tally:?}");
+    let tally = &clients["vllm bench serve"];
+    assert_eq!((tally.agree, tally.differ, tally.not_recomputable), (37, 0, 2), "{tally:?}");
 }
 
-/// Reads `../shared`.
 #[test]
-fn every_recording_agrees_with_its_client() {
-    let Some(shared) = shared() else { return };
-    let mut files = Vec::new();
-    for folder in SHARED_FOLDERS {
-        recordings(&shared.join(folder), &mut files);
-    }
-    assert!(files.len() >= 30, "only {} files", files.len());
+fn no_figure_of_a_fixture_differs_without_a_reason() {
+    let mut clients = BTreeMap::new();
     let mut wrong = Vec::new();
-    let mut total = Tally::default();
-    for file in &files {
-        let report = report(file, &[]);
-        for run in report["runs"].as_array().unwrap() {
-            let at = format!("{} {}", file.display(), run["label"]);
-            let one = tally(run, &at, &mut wrong);
-            let detailed = run["metrics"].as_object().unwrap().len() > 3;
-            // A detailed file must give back nearly everything; SGLang's e2e and TPOT end later than its chunks.
-            if detailed && run["tool"] == "vllm bench serve" && one.explained > 1 {
-                wrong.push(format!("{at}: {one:?}"));
+    for format in std::fs::read_dir(fixture("")).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()) {
+        for scenario in std::fs::read_dir(&format).unwrap().map(|e| e.unwrap().path().join("input")) {
+            if let Some(found) = scenario.is_dir().then(|| parity(&scenario)).flatten() {
+                tally(&found, &scenario.display().to_string(), &mut clients, &mut wrong);
             }
-            if detailed && one.agree < 16 {
-                wrong.push(format!("{at}: {one:?}"));
-            }
-            total.agree += one.agree;
-            total.explained += one.explained;
-            total.not_computable += one.not_computable;
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(total.agree > 500, "{total:?}");
-    eprintln!("parity over {} files: {total:?}", files.len());
+    let agree: u64 = clients.values().map(|t| t.agree).sum();
+    assert!(agree >= 200 && clients.len() >= 9, "{clients:#?}");
+}
+
+#[test]
+fn bundled_recordings_of_other_clients_agree() {
+    let runs = [
+        ("evalscope_perf/closed_loop", 1, 22),
+        ("inference_profiler/two_stages", 2, 60),
+        ("llmperf/rate_limited", 1, 35),
+        ("trtllm_bench/requests_and_report", 1, 25),
+    ];
+    for (folder, runs, agree) in runs {
+        let found = parity(&fixture(&format!("{folder}/input"))).unwrap();
+        assert_eq!(found["runs"].as_array().unwrap().len(), runs, "{folder}");
+        assert_eq!(found["counts"]["differ"], 0, "{folder}: {found:#}");
+        assert!(found["counts"]["agree"].as_u64().unwrap() >= agree, "{folder}: {}", found["counts"]);
+    }
+    // Its percentiles are elements of a list of ten, none of them where postrun's lie between two.
+    let found = parity(&fixture("trtllm_bench/requests_and_report/input")).unwrap();
+    let figures = found["runs"][0]["figures"].as_array().unwrap();
+    let ranked = |f: &&Value| f["stat"].as_str().unwrap().starts_with('p') && f["unit"] == "ms";
+    let ranked: Vec<&Value> = figures.iter().filter(ranked).collect();
+    assert_eq!(ranked.len(), 12);
+    assert!(ranked.iter().all(|f| f["agrees"] == true), "{ranked:#?}");
+}
+
+/// The inputs of every client below a folder: a folder whose files belong to one run, or a single file.
+fn inputs(dir: &Path, out: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() && holds_a_run(&path) {
+            out.push(path);
+        } else if path.is_dir() {
+            inputs(&path, out);
+        } else if ["result.json", "result.jsonl", "benchmarks.json"].iter().any(|name| path.ends_with(name))
+            || is_public_result(&path)
+        {
+            out.push(path);
+        }
+    }
+}
+
+/// Records and their summary, which are read together.
+fn holds_a_run(dir: &Path) -> bool {
+    let names = ["artifacts", "reports", "leaderboard", "tgi-2.0.1", "sweep", "sample_1"];
+    names.iter().any(|name| dir.ends_with(name))
+        || dir.parent().is_some_and(|parent| parent.ends_with("public/inference-perf"))
+        || dir.join("benchmark_data.db").is_file()
+}
+
+fn is_public_result(path: &Path) -> bool {
+    let folders = ["inferencex-h200", "v0.25.1-fixtures", "llm-d-fixture", "mlperf"];
+    let public = path.components().any(|c| folders.iter().any(|folder| c.as_os_str() == *folder));
+    public && path.extension().is_some_and(|e| e == "json" || e == "jsonl" || e == "txt")
+}
+
+/// Reads `../shared`: every file of every client that is read.
+#[test]
+fn every_recording_agrees_with_its_client() {
+    let Some(shared) = shared() else { return };
+    let mut all = Vec::new();
+    inputs(&shared.join("recordings"), &mut all);
+    inputs(&shared.join("public"), &mut all);
+    let (mut clients, mut wrong, mut unread) = (BTreeMap::new(), Vec::new(), Vec::new());
+    for input in &all {
+        match parity(input) {
+            Some(found) => tally(&found, &input.display().to_string(), &mut clients, &mut wrong),
+            None => unread.push(input.display().to_string()),
+        }
+    }
+    eprintln!("parity over {} inputs: {clients:#?}", all.len());
+    assert!(unread.is_empty(), "no known format: {unread:#?}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    // What the records hold, agrees: no less than when this was written, and nothing differs.
+    let least = [
+        ("vllm bench serve", 465),
+        ("sglang bench_serving", 71),
+        ("AIPerf", 1048),
+        ("GuideLLM", 732),
+        ("inference-perf", 357),
+        ("evalscope perf", 333),
+        ("inference-profiler", 82),
+        ("LLMPerf", 819),
+    ];
+    for (client, agree) in least {
+        let tally = clients.get(client).unwrap_or_else(|| panic!("no run of {client}"));
+        assert!(tally.agree_in_detail >= agree, "{client}: {tally:?}");
+        assert_eq!(tally.differ, 0, "{client}: {tally:?}");
+    }
 }
 
 /// Reads `../shared`: the summary that the client printed, rounded to two decimals.
@@ -98,7 +182,7 @@ fn printed_summaries_come_out_again() {
     let mut wrong = Vec::new();
     for folder in ["recordings/vllm-bench-serve", "recordings/sglang-bench-serving", "recordings/vllm-server-cpu"] {
         let mut files = Vec::new();
-        recordings(&shared.join(folder), &mut files);
+        inputs(&shared.join(folder), &mut files);
         for file in files {
             let printed = std::fs::read_to_string(file.with_file_name("stdout.txt")).unwrap();
             let report = report(&file, &[]);

@@ -46,6 +46,42 @@ fn every_command_works() {
     assert!(ran >= 12, "only {ran} commands");
 }
 
+/// The table of formats as the registry has it.
+fn formats() -> String {
+    let output = postrun().args(["list", "formats"]).output().unwrap();
+    let mut table = "| format | reads |\n| --- | --- |\n".to_string();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let (id, headline) = line.split_once("  ").unwrap();
+        let headline = headline.trim().trim_end_matches('.').replace('|', "\\|");
+        table.push_str(&format!("| `{id}` | {headline} |\n"));
+    }
+    table
+}
+
+#[test]
+fn the_table_of_formats_is_the_registry() {
+    let file = root().join("README.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (before, rest) = text.split_once("<!-- formats: begin").unwrap();
+    let (mark, rest) = rest.split_once('\n').unwrap();
+    let (shown, after) = rest.split_once("<!-- formats: end -->").unwrap();
+    let formats = formats();
+    assert!(formats.lines().count() > 20);
+    if std::env::var_os("UPDATE_README").is_some() && shown != formats {
+        let written = format!("{before}<!-- formats: begin{mark}\n{formats}<!-- formats: end -->{after}");
+        std::fs::write(&file, written).unwrap();
+        return;
+    }
+    assert_eq!(shown, formats, "README.md lists other formats; UPDATE_README=1 writes the table anew");
+}
+
+#[test]
+fn the_mapping_it_shows_is_the_one_it_runs() {
+    let text = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let shown = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(shown, std::fs::read_to_string(root().join("fixtures/mapping/stranger/map.toml")).unwrap());
+}
+
 #[test]
 fn the_report_it_shows_is_the_report_it_gets() {
     let text = std::fs::read_to_string(root().join("README.md")).unwrap();
@@ -56,18 +92,20 @@ fn the_report_it_shows_is_the_report_it_gets() {
     assert!(full.starts_with(shown), "README.md shows another report:\n{full}");
 }
 
-/// The first block of a language.
-fn block(language: &str) -> String {
+/// The block of a language that holds `word`.
+fn block(language: &str, word: &str) -> String {
     let text = std::fs::read_to_string(root().join("README.md")).unwrap();
-    text.split(&format!("```{language}\n")).nth(1).unwrap().split("```").next().unwrap().to_string()
+    let start = format!("```{language}\n");
+    let mut blocks = text.split(&start).skip(1).map(|rest| rest.split("```").next().unwrap());
+    blocks.find(|block| block.contains(word)).unwrap().to_string()
 }
 
 #[test]
 fn the_gate_for_ci_works_as_it_is_shown() {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("postrun.toml"), block("toml")).unwrap();
+    std::fs::write(dir.path().join("postrun.toml"), block("toml", "[[limit]]")).unwrap();
     Made::new(1).write(dir.path(), "baseline");
-    let job = block("yaml");
+    let job = block("yaml", "postrun diff");
     let line = job.lines().find(|l| l.trim_start().starts_with("postrun diff ")).unwrap();
     let args: Vec<&str> = line.trim().split(" || ").next().unwrap().split(' ').skip(1).collect();
     let gate = |candidate: Made, extra: &[&str]| {

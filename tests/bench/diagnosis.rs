@@ -4,8 +4,10 @@
 //! leaves behind, ingested, analysed and diagnosed; thresholds were set with the tuning runs in sight, never the held-out
 //! ones. Then `../shared/recordings`, whose labels are in each folder's README, copied below. Asserts nothing.
 //!
-//! `--without spans|server` leaves files out; `--only NAME` takes the runs whose name begins so; `--show` prints their
-//! findings; `--keep DIR` keeps the datasets there and uses them again.
+//! The primary of two causes is the one whose removal changes the figures most (`counterfactual.rs` of the simulator).
+//!
+//! `--without spans|server` leaves files out; `--only NAME` takes the runs whose name begins so, `--split tuning|held_out`
+//! those of a split; `--show` prints their findings; `--keep DIR` keeps the datasets there and uses them again.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the tables are the output of a benchmark")]
 
@@ -17,12 +19,14 @@ use postrun_analysis::{Options, RunAnalysis, analyse};
 use postrun_diagnose::{Diagnosis, RuleSet, diagnose};
 use postrun_ingest::{Input, ingest};
 use postrun_schema::Dataset;
-use postrun_simulate::{LabelledScenario, Split, Summary, consequences, scenarios, simulate, write};
+use postrun_simulate::{LabelledScenario, Split, Summary, consequences, effects, scenarios, simulate, write};
 use score::Judged;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
+
+const SPLITS: [(Split, &str); 2] = [(Split::Tuning, "tuning"), (Split::HeldOut, "held_out")];
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -31,6 +35,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 struct Args {
     bench: bool,
     only: Option<String>,
+    split: Option<Split>,
     show: bool,
     keep: Option<PathBuf>,
     without: Vec<String>,
@@ -66,6 +71,7 @@ fn args() -> Outcome<Args> {
             "--bench" => out.bench = true,
             "--show" => out.show = true,
             "--only" => out.only = Some(value()?),
+            "--split" => out.split = Some(split(&value()?)?),
             "--keep" => out.keep = Some(PathBuf::from(value()?)),
             "--without" => out.without.push(value()?),
             other => return Err(format!("unknown option {other}").into()),
@@ -74,17 +80,23 @@ fn args() -> Outcome<Args> {
     Ok(out)
 }
 
+fn split(name: &str) -> Outcome<Split> {
+    let found = SPLITS.iter().find(|(_, known)| *known == name);
+    Ok(found.ok_or_else(|| format!("no split is called {name}"))?.0)
+}
+
 fn measure(args: &Args) -> Outcome<()> {
     let scratch = tempfile::tempdir()?;
     let base = args.keep.clone().unwrap_or_else(|| scratch.path().to_path_buf());
     let wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.starts_with(only.as_str()));
     let mut judged = Vec::new();
-    for labelled in scenarios().iter().filter(|l| wanted(&l.name)) {
+    let of_split = |l: &LabelledScenario| args.split.is_none_or(|split| l.split == split);
+    for labelled in scenarios().iter().filter(|l| wanted(&l.name) && of_split(l)) {
         let case = simulated(labelled, &base, args).map_err(|e| format!("{}: {e}", labelled.name))?;
         judged.push(case);
     }
     println!("simulated runs, without {:?}\n", args.without);
-    for (split, name) in [(Split::Tuning, "tuning"), (Split::HeldOut, "held out")] {
+    for (split, name) in SPLITS {
         let of_split: Vec<&Judged> = judged.iter().filter(|j| j.split == Some(split)).collect();
         score::print(name, &of_split);
     }
@@ -108,9 +120,10 @@ fn simulated(labelled: &LabelledScenario, base: &Path, args: &Args) -> Outcome<J
     let also = folder.join("consequences.txt");
     let variant = args.without.join("-");
     let dataset = folder.join(format!("dataset-{variant}"));
+    let run = simulate(&labelled.scenario)?;
+    let effects = if labelled.causes.len() > 1 { effects(&run, &labelled.ordinary)? } else { Vec::new() };
     if !folder.join("result.json").is_file() {
         fs::create_dir_all(&folder)?;
-        let run = simulate(&labelled.scenario)?;
         let shown: Vec<&str> = consequences(&run, &Summary::of(&run)).iter().map(|c| c.id()).collect();
         fs::write(&also, shown.join(" "))?;
         write::folder(&run, &folder, true)?;
@@ -139,6 +152,8 @@ fn simulated(labelled: &LabelledScenario, base: &Path, args: &Args) -> Outcome<J
     Ok(Judged {
         name: labelled.name.clone(),
         causes: labelled.causes.iter().map(|c| c.id().to_string()).collect(),
+        primary: score::primary(&labelled.causes, &effects),
+        effects,
         also: shown.split(' ').map(String::from).collect(),
         split: Some(labelled.split),
         diagnosis,

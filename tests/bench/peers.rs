@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the tables are the output of a benchmark")]
 
+mod beyond;
 mod figures;
 mod generate;
 mod load;
@@ -28,7 +29,9 @@ const POSTRUN: &str = env!("CARGO_BIN_EXE_postrun");
 const PEERS: &str = include_str!("peers.py");
 /// Lower edges of the prompt-length buckets, in tokens; the last is open.
 const EDGES: &str = "0,64,128,256,512,1024,2048,4096";
-const MEASUREMENTS: [&str; 4] = ["ingest", "end-to-end", "startup", "quantiles"];
+const MEASUREMENTS: [&str; 5] = ["ingest", "end-to-end", "startup", "quantiles", "diagnosis"];
+/// Requests of the measured diagnosis, and output tokens of each: 50 million tokens.
+const DIAGNOSED: (u64, u32) = (100_000, 500);
 const HELP: &str = "\
 options (after `--`):
   --size-mb N         result file of ingest and end-to-end, in 10^6 bytes (400)
@@ -36,7 +39,7 @@ options (after `--`):
   --rounds N          counted rounds (3; startup has five times as many)
   --warmup N          rounds before them (1)
   --seed N            of the generated files (7)
-  --only NAME         ingest, end-to-end, startup or quantiles; may be repeated
+  --only NAME         ingest, end-to-end, startup, quantiles or diagnosis; may be repeated
   --keep              leave the generated files where they are";
 
 fn main() -> ExitCode {
@@ -119,7 +122,7 @@ impl Bench {
     }
 
     fn run(&mut self) -> Outcome<bool> {
-        let measurements = [Bench::ingest, Bench::end_to_end, Bench::startup, Bench::quantiles];
+        let measurements = [Bench::ingest, Bench::end_to_end, Bench::startup, Bench::quantiles, Bench::diagnosis];
         for (name, measure) in MEASUREMENTS.iter().zip(measurements) {
             if self.options.only.is_empty() || self.options.only.iter().any(|only| only == name) {
                 measure(self).map_err(|e| format!("{name}: {e}"))?;
@@ -192,15 +195,7 @@ impl Bench {
         let millions = self.options.gaps_millions;
         let file = self.result("gaps.json", Size::Gaps((millions * 1e6) as u64))?;
         let dataset = self.folder.join("dataset");
-        self.once(contestant("postrun ingest", |_| {
-            let mut command = Command::new(POSTRUN);
-            command.arg("ingest").arg(&file).arg("-o").arg(&dataset);
-            command
-        }))?
-        .map_err(|why| format!("postrun ingest: {why}"))?;
-        if !self.options.keep {
-            fs::remove_file(&file)?;
-        }
+        self.ingested(&file, &dataset)?;
         let tables = tables_of(&dataset)?;
         let gaps = self.folder.join("gaps.parquet");
         let prepare = vec!["duckdb-prepare".into(), tables.clone().into(), gaps.clone().into()];
@@ -223,6 +218,30 @@ impl Bench {
             }
         }
         println!("  postrun reports every metric of the run; DuckDB starts from a table of gaps made beforehand.\n");
+        Ok(())
+    }
+
+    /// What a diagnosis of many requests takes beyond its metrics.
+    fn diagnosis(&mut self) -> Outcome<()> {
+        let (count, tokens) = DIAGNOSED;
+        let file = self.result("diagnosis.json", Size::Requests { count, tokens })?;
+        let dataset = self.folder.join("diagnosed");
+        self.ingested(&file, &dataset)?;
+        println!("diagnosis of {count} requests of {tokens} tokens, in this process, on all cores");
+        beyond::measure(&dataset, self.options.rounds)
+    }
+
+    /// Makes a dataset of a result, which is then removed unless all is kept; not measured.
+    fn ingested(&self, file: &Path, dataset: &Path) -> Outcome<()> {
+        self.once(contestant("postrun ingest", |_| {
+            let mut command = Command::new(POSTRUN);
+            command.arg("ingest").arg(file).arg("-o").arg(dataset);
+            command
+        }))?
+        .map_err(|why| format!("postrun ingest: {why}"))?;
+        if !self.options.keep {
+            fs::remove_file(file)?;
+        }
         Ok(())
     }
 

@@ -1,18 +1,28 @@
 //! Labels against diagnoses: who was ranked first, what was found and what was not.
 
 use postrun_diagnose::{Diagnosis, RULES, Severity};
-use postrun_simulate::Split;
+use postrun_simulate::{Cause, Effect, Split};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A labelled run and what was said of it.
 pub struct Judged {
     pub name: String,
-    /// The label, the primary cause first; empty if healthy.
+    /// The label, the cause that the run was made for first; empty if healthy.
     pub causes: Vec<String>,
+    /// Of them the primary one, or those that tie, the largest effect first; empty if healthy.
+    pub primary: Vec<String>,
+    /// What each of several causes does to the figures.
+    pub effects: Vec<Effect>,
     /// What the truth shows beyond the label.
     pub also: BTreeSet<String>,
     pub split: Option<Split>,
     pub diagnosis: Diagnosis,
+}
+
+/// The primary causes of a label: by their effects where there are several causes.
+pub fn primary(causes: &[Cause], effects: &[Effect]) -> Vec<String> {
+    let primary = if effects.is_empty() { causes.to_vec() } else { postrun_simulate::primary(effects) };
+    primary.into_iter().map(|c| c.id().to_string()).collect()
 }
 
 /// The rule ranked first, or `nothing`.
@@ -26,8 +36,8 @@ pub fn criticals(diagnosis: &Diagnosis) -> impl Iterator<Item = &str> {
 }
 
 impl Judged {
-    fn primary(&self) -> &str {
-        self.causes.first().map_or("healthy", String::as_str)
+    fn label(&self) -> &str {
+        self.primary.first().map_or("healthy", String::as_str)
     }
 
     fn found(&self, rule: &str) -> bool {
@@ -36,10 +46,18 @@ impl Judged {
 
     /// A healthy run is met by nothing above info.
     fn met(&self) -> bool {
-        match self.causes.first() {
-            Some(cause) => first(&self.diagnosis) == cause,
-            None => self.diagnosis.findings.iter().all(|f| f.severity == Severity::Info),
+        match self.primary.as_slice() {
+            [] => self.diagnosis.findings.iter().all(|f| f.severity == Severity::Info),
+            primary => primary.iter().any(|cause| first(&self.diagnosis) == cause),
         }
+    }
+
+    fn first_named(&self) -> bool {
+        self.causes.first().is_some_and(|cause| first(&self.diagnosis) == cause)
+    }
+
+    fn ties(&self) -> bool {
+        self.primary.len() > 1
     }
 }
 
@@ -52,7 +70,7 @@ pub fn print(split: &str, judged: &[&Judged]) {
     println!("{split}: {} runs, {} of them healthy\n", judged.len(), healthy.len());
     println!("  {:38} {:>4} {:>6}  ranked first", "label", "runs", "right");
     let mut rows: BTreeMap<&str, Vec<&Judged>> = BTreeMap::new();
-    judged.iter().for_each(|j| rows.entry(j.primary()).or_default().push(j));
+    judged.iter().for_each(|j| rows.entry(j.label()).or_default().push(j));
     for (label, runs) in rows {
         let right = runs.iter().filter(|j| j.met()).count();
         let mut firsts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -69,18 +87,33 @@ pub fn print(split: &str, judged: &[&Judged]) {
         println!("  {name:62} {n:>3} of {:>3}  {part:5.1} %", runs.len());
     };
     let (one, two): (Vec<&Judged>, Vec<&Judged>) = labelled.iter().partition(|j| j.causes.len() == 1);
-    share("primary cause ranked first", &labelled, &Judged::met);
+    share("primary cause by counterfactual ranked first", &labelled, &Judged::met);
     share("  of runs with one cause", &one, &Judged::met);
     share("  of runs with two causes", &two, &Judged::met);
-    share("  one of the two causes ranked first", &two, &|j| j.causes.iter().any(|c| first(&j.diagnosis) == c));
+    share("    ties, which either cause meets", &two, &Judged::ties);
+    share("first-named cause ranked first", &labelled, &Judged::first_named);
+    share("  of runs with two causes", &two, &Judged::first_named);
+    share("one of the two causes ranked first", &two, &|j| j.causes.iter().any(|c| first(&j.diagnosis) == c));
     share("healthy runs with a critical finding", &healthy, &|j| criticals(&j.diagnosis).next().is_some());
     share("healthy runs with a warning or worse", &healthy, &|j| !j.met());
     recall(judged);
+    two.iter().for_each(|j| counterfactual(j));
+    println!();
     for j in judged.iter().filter(|j| !j.met()) {
         let found: Vec<String> = j.diagnosis.findings.iter().map(|f| format!("{} {:?}", f.rule, f.severity)).collect();
         println!("  missed {}: {}", j.name, found.join(", "));
     }
     println!();
+}
+
+/// A run with two causes: what each does to the figures, and which was ranked first.
+fn counterfactual(j: &Judged) {
+    let effect = |e: &Effect| format!("{} {:.2}× {}", e.cause, e.log_ratio.exp(), e.figure);
+    let effects: Vec<String> = j.effects.iter().map(effect).collect();
+    let tie = if j.ties() { " (a tie)" } else { "" };
+    let mark = if j.met() { "ok  " } else { "MISS" };
+    println!("  {mark} {}: {}", j.name, effects.join(", "));
+    println!("       primary {}{tie}, ranked first {}", j.label(), first(&j.diagnosis));
 }
 
 /// How many runs with a cause have its finding, and how many findings neither label nor truth support.

@@ -90,6 +90,7 @@ pub(crate) fn explain(
         }
         Some((table, column)) => (format!("{} not recorded", fact(*table, column)), supplier(*table, column)),
         None if windowed => ("no value for a window".to_string(), "the report of the whole run"),
+        None if of_server => ("too few samples of the server lie in the run".to_string(), supplier(Table::Samples, "")),
         None if metric.id == "goodput_requests_per_s" => {
             ("an objective is about a value that no request has".to_string(), "a recording of that value")
         }

@@ -98,6 +98,11 @@ impl<'a> ChunkScan<'a> {
         self.tokens_recorded || (0..r.len()).any(|i| r.counts(i) && r.chunks[i] != r.output_tokens[i])
     }
 
+    /// True where it is known how many tokens each chunk carried.
+    pub(crate) fn tokens_are_known(&self) -> bool {
+        self.tokens_recorded || !self.tokens_differ_from_chunks()
+    }
+
     /// Calls `each` with every request that counts and has chunks, in order. The next batches are read meanwhile.
     pub(crate) fn run(&self, mut each: impl FnMut(&RequestChunks<'_>)) -> Result<(), AnalysisError> {
         std::thread::scope(|scope| {

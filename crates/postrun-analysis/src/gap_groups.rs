@@ -5,6 +5,7 @@
 //! steady state. So each gap is counted once for the first three, whose counters are sums of halves.
 
 use crate::chunk_scan::RequestChunks;
+use crate::convention::recipe::Method;
 use crate::gaps::{GapSummaries, Plan};
 use crate::order_stats::{Counter, Selection};
 use crate::shape::{self, GapBin};
@@ -18,6 +19,8 @@ pub(crate) const FINE: u32 = 0;
 pub(crate) struct Piece {
     /// The chunks between which the gaps lie.
     pub times: Range<usize>,
+    /// The first chunk that belongs here, not only as the beginning of a gap.
+    pub from: usize,
     /// Which of the [`Counters`], if any.
     pub cell: Option<usize>,
     /// Which window of the timeline, if any.
@@ -64,8 +67,15 @@ impl Pieces {
             while windows.next_if(|(_, range)| range.end <= *from).is_some() {}
             let window = windows.peek().filter(|(_, range)| range.contains(from)).map(|(window, _)| *window);
             let cell = cell(bucket, plan.n_buckets, scope.contains(from), steady.contains(from));
-            self.pieces.push(Piece { times: from.saturating_sub(1)..*to, cell, window });
+            self.pieces.push(Piece { times: from.saturating_sub(1)..*to, from: *from, cell, window });
         }
+    }
+}
+
+impl Pieces {
+    /// Where a chunk's own gap is counted.
+    pub(crate) fn cell_of(&self, chunk: usize) -> Option<usize> {
+        self.pieces.iter().find(|piece| (piece.from..piece.times.end).contains(&chunk))?.cell
     }
 }
 
@@ -107,13 +117,13 @@ impl Counters {
         shape::of_counts(all.counts())
     }
 
-    pub(crate) fn plan(self, percentiles: &[f64]) -> Selections {
+    pub(crate) fn plan(self, percentiles: &[f64], method: Method) -> Selections {
         let mut cells: Vec<Selection<FINE>> = self.cells.iter().map(|_| Selection::new()).collect();
         let mut selections = Vec::new();
         for group in groups(self.n_buckets) {
             let mut counter = Counter::new();
             group.iter().for_each(|cell| counter.merge(&self.cells[*cell]));
-            let selection = counter.plan(percentiles);
+            let selection = counter.plan(percentiles, method);
             group.iter().for_each(|cell| cells[*cell].keep_also(&selection));
             selections.push((group, selection));
         }
@@ -145,6 +155,8 @@ impl Selections {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::convention::facts::Columns;
+    use crate::gap_rule::GapRule;
     use crate::requests::Requests;
     use crate::server::tracks::Tracks;
     use crate::window::Window;
@@ -163,6 +175,10 @@ mod tests {
             timeline: Some((115, 30, 2)),
             percentiles: &[],
             tracks: &Tracks::default(),
+            rules: &[GapRule::default()],
+            columns: &Columns::default(),
+            second_gaps: false,
+            pauses: false,
         };
         let at_ns = [10, 20, 30, 40, 50, 60, 90];
         let chunks = RequestChunks {

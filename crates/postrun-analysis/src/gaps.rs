@@ -5,8 +5,12 @@
 //! timeline. Pass two looks up the percentiles (`order_stats`).
 
 use crate::chunk_scan::{ChunkScan, RequestChunks};
+use crate::convention::facts::Columns;
+use crate::convention::recipe::Method;
+use crate::convention::weighted::respread;
 use crate::error::AnalysisError;
 use crate::gap_groups::{Counters, Piece, Pieces};
+use crate::gap_rule::{ByRule, GapRule};
 use crate::in_flight::seconds_axis;
 use crate::moments::gap;
 use crate::order_stats::{Counter, count_gaps, see_gaps};
@@ -41,6 +45,14 @@ pub(crate) struct Plan<'a> {
     pub percentiles: &'a [f64],
     /// Samples of the server, for the judgement of long pauses.
     pub tracks: &'a Tracks,
+    /// Which gaps count: first for every group, then rules that are asked for of the whole run alone.
+    pub rules: &'a [GapRule],
+    /// Where a rule needs more than the chunks.
+    pub columns: &'a Columns,
+    /// Whether the first gap of each request is wanted by itself.
+    pub second_gaps: bool,
+    /// Whether long pauses are judged.
+    pub pauses: bool,
 }
 
 /// Distributions of one kind of gap.
@@ -49,6 +61,16 @@ pub(crate) struct GapSummaries {
     pub all: Option<Summary>,
     pub buckets: Vec<Option<Summary>>,
     pub steady: Option<Summary>,
+}
+
+impl GapSummaries {
+    fn map(self, change: impl Fn(Summary) -> Summary) -> GapSummaries {
+        GapSummaries {
+            all: self.all.map(&change),
+            buckets: self.buckets.into_iter().map(|bucket| bucket.map(&change)).collect(),
+            steady: self.steady.map(&change),
+        }
+    }
 }
 
 /// What the chunks table says.
@@ -65,26 +87,46 @@ pub(crate) struct ChunkFacts {
     /// Tokens inside the window, or all.
     pub tokens: f64,
     pub steady_tokens: f64,
-    pub stalls: StallFindings,
+    /// Long pauses, where they were to be judged.
+    pub stalls: Option<StallFindings>,
+    /// The gaps of the whole run by each rule of the plan.
+    pub by_rule: Vec<(GapRule, Option<Summary>)>,
+    /// Whether it is known how many tokens each chunk carried.
+    pub tokens_known: bool,
+    /// From the first chunk of a request to its second, by request.
+    pub second_gaps: Vec<Option<i64>>,
 }
 
 /// Reads the chunks table; `None` if the run has none.
 pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError> {
     let Some(scan) = ChunkScan::new(plan.dataset, plan.requests)? else { return Ok(None) };
-    let per_token = scan.tokens_differ_from_chunks();
+    let rule = plan.rules.first().copied().unwrap_or_default();
+    let per_token = scan.tokens_differ_from_chunks() || rule != GapRule::default();
     let n_windows = plan.timeline.map_or(0, |(_, _, n)| n);
     let mut facts = ChunkFacts { window_tokens: vec![0.0; n_windows], ..ChunkFacts::default() };
+    facts.tokens_known = scan.tokens_are_known();
+    facts.second_gaps = vec![None; if plan.second_gaps { plan.requests.len() } else { 0 }];
+    let mut by_rule: Vec<ByRule> = plan.rules.iter().skip(1).map(|rule| ByRule::new(*rule)).collect();
     let mut rates = Rates::new(plan);
     let (mut chunk, mut token) = (Counters::new(plan), Counters::new(plan));
     let mut windows = vec![Counter::<COARSE>::new(); n_windows];
     let (mut cut, mut values) = (Pieces::default(), TokenValues::default());
     let manifest = plan.dataset.manifest();
     let smoothed = manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
-    let mut stalls = StallScan::new(plan.requests, smoothed, plan.window);
+    let mut stalls = plan.pauses.then(|| StallScan::new(plan.requests, smoothed, plan.window));
     scan.run(|chunks| {
         cut.cut(plan, chunks);
-        stalls.first(chunks);
+        stalls.iter_mut().for_each(|scan| scan.first(chunks));
         rates.add(plan, chunks, &cut.windows, &mut facts);
+        if let ([first, second, ..], Some(slot)) = (chunks.at_ns, facts.second_gaps.get_mut(chunks.request)) {
+            *slot = Some(second - first);
+        }
+        by_rule.iter_mut().for_each(|by_rule| by_rule.first(plan, chunks));
+        rule.extra(plan.columns.first_byte(chunks.request), chunks, |at, gap, times| {
+            if let Some(counter) = cut.cell_of(at).and_then(|cell| chunk.cell(cell)) {
+                counter.add(gap, times);
+            }
+        });
         for piece in &cut.pieces {
             let cell = piece.cell.and_then(|cell| chunk.cell(cell));
             let window = piece.window.and_then(|w| windows.get_mut(w));
@@ -98,14 +140,22 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
         }
     })?;
     rates.finish(&mut facts);
-    stalls.between();
+    stalls.iter_mut().for_each(StallScan::between);
 
     facts.gap_bins = chunk.bins();
-    let (mut chunk, mut token) = (chunk.plan(plan.percentiles), token.plan(plan.percentiles));
-    let mut windows: Vec<_> = windows.into_iter().map(|c| c.plan(&[50.0, 95.0, 99.0])).collect();
+    by_rule.iter_mut().for_each(|by_rule| by_rule.between(plan));
+    let (mut chunk, mut token) =
+        (chunk.plan(plan.percentiles, rule.method()), token.plan(plan.percentiles, Method::Linear));
+    let mut windows: Vec<_> = windows.into_iter().map(|c| c.plan(&[50.0, 95.0, 99.0], Method::Linear)).collect();
     scan.run(|chunks| {
         cut.cut(plan, chunks);
-        stalls.second(chunks);
+        stalls.iter_mut().for_each(|scan| scan.second(chunks));
+        by_rule.iter_mut().for_each(|by_rule| by_rule.second(plan, chunks));
+        rule.extra(plan.columns.first_byte(chunks.request), chunks, |at, gap, times| {
+            if let Some(selection) = cut.cell_of(at).and_then(|cell| chunk.cell(cell)) {
+                selection.see(gap, times);
+            }
+        });
         for piece in &cut.pieces {
             let cell = piece.cell.and_then(|cell| chunk.cell(cell));
             let window = piece.window.and_then(|w| windows.get_mut(w));
@@ -120,9 +170,13 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
     })?;
     let uncertainty = manifest.clocks.server.as_ref().and_then(|c| c.offset_uncertainty_ns).unwrap_or(0);
     let track = |name: &str| plan.tracks.get(name).filter(|t| t.aligned);
-    facts.stalls = stalls.finish(track("preemptions_total"), track("kv_cache_usage"), uncertainty);
+    let judged = |scan: StallScan| scan.finish(track("preemptions_total"), track("kv_cache_usage"), uncertainty);
+    facts.stalls = stalls.map(judged);
     facts.chunk = chunk.finish(1.0);
     facts.token = if per_token { token.finish(NS_PER_PS) } else { facts.chunk.clone() };
+    facts.chunk = facts.chunk.map(|summary| respread(summary, &rule.0));
+    facts.by_rule = by_rule.into_iter().map(ByRule::finish).collect();
+    facts.by_rule.push((rule, facts.chunk.all.clone()));
     facts.windows = windows.into_iter().map(|s| s.finish(1.0)).collect();
     Ok(Some(facts))
 }

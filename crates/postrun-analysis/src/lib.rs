@@ -15,6 +15,7 @@ mod facts;
 mod figure;
 mod frames;
 mod gap_groups;
+mod gap_rule;
 mod gaps;
 mod in_flight;
 mod lengths;
@@ -42,6 +43,8 @@ mod window;
 
 pub use availability::{Unavailable, supplier, without_client};
 pub use bucket::{BucketEdges, BucketResult};
+pub use convention::client::{CLIENTS, ClientConvention, Defined, find_client};
+pub use convention::example::{EXAMPLE, Example};
 pub use convention::{CONVENTIONS, Convention};
 pub use curve::{Curve, curves};
 pub use error::AnalysisError;

@@ -1,5 +1,6 @@
 //! Service level objectives given by the user, and which requests meet them.
 
+use crate::convention::redefined::Redefined;
 use crate::error::AnalysisError;
 use crate::metric::Compute;
 use crate::metrics::{METRICS, find_metric};
@@ -31,16 +32,17 @@ impl Objective {
 
     /// True if request `i` meets it. A value that is not there does not; a request of one output token has no
     /// second token that TPOT could be about, and passes there.
-    pub(crate) fn met(&self, requests: &Requests, i: usize) -> bool {
-        self.value(requests, i).is_some_and(|v| v <= self.at_most_ns)
+    pub(crate) fn met(&self, requests: &Requests, redefined: &Redefined, i: usize) -> bool {
+        self.value(requests, redefined, i).is_some_and(|v| v <= self.at_most_ns)
     }
 
     /// The value that counts for request `i`, in nanoseconds: 0 where it passes without one.
-    pub(crate) fn value(&self, requests: &Requests, i: usize) -> Option<f64> {
+    pub(crate) fn value(&self, requests: &Requests, redefined: &Redefined, i: usize) -> Option<f64> {
         if self.metric == "tpot_ms" && requests.output_tokens[i].is_some_and(|n| n <= 1) {
             return Some(0.0);
         }
         let position = METRICS.iter().position(|m| m.id == self.metric);
-        position.and_then(|p| requests.values[p].get(i)).copied().filter(|v| v.is_finite())
+        let value = position.and_then(|p| redefined.value(p, i).or_else(|| requests.values[p].get(i).copied()));
+        value.filter(|v| v.is_finite())
     }
 }

@@ -4,6 +4,7 @@
 //! keeps the values of those bins alone. Memory follows the number of bins and the values around the wanted ranks,
 //! never the length of the stream; the result is exact, not an estimate.
 
+use crate::convention::recipe::Method;
 use crate::moments::{Moments, gap};
 use crate::percentile::Position;
 use crate::summary::Summary;
@@ -79,10 +80,10 @@ impl<const COARSER: u32> Counter<COARSER> {
     }
 
     /// What pass two must keep to answer `percentiles`.
-    pub(crate) fn plan(self, percentiles: &[f64]) -> Selection<COARSER> {
+    pub(crate) fn plan(self, percentiles: &[f64], method: Method) -> Selection<COARSER> {
         let positions: Vec<(f64, Position)> = match self.moments.n {
             0 => Vec::new(),
-            n => percentiles.iter().map(|p| (*p, Position::new(n, *p))).collect(),
+            n => percentiles.iter().map(|p| (*p, Position::new(n, *p, method))).collect(),
         };
         let mut ranks: Vec<u64> = positions.iter().flat_map(|(_, pos)| pos.ranks()).collect();
         ranks.sort_unstable();
@@ -270,7 +271,7 @@ mod tests {
             if i % 3 == 0 { a.add(*v, 1) } else { b.add(*v, 1) }
         }
         a.merge(&b);
-        let mut selection = a.plan(&PERCENTILES);
+        let mut selection = a.plan(&PERCENTILES, Method::Linear);
         values.iter().for_each(|v| selection.see(*v, 1));
         selection.finish(1.0)
     }
@@ -303,7 +304,7 @@ mod tests {
         let mut c = Counter::<6>::new();
         c.add(10, 3);
         c.add(20, 1);
-        let mut s = c.plan(&[50.0, 100.0]);
+        let mut s = c.plan(&[50.0, 100.0], Method::Linear);
         s.see(20, 1);
         s.see(10, 3);
         let summary = s.finish(0.5).unwrap();

@@ -1,12 +1,17 @@
 //! What the client reported, beside what its own recording says.
 //!
-//! Every figure that the client stored of its own run is computed again from the per-request records, by postrun's
-//! definitions. They agree within 1e-6 (times within a nanosecond), or the report names the definition that differs: the
-//! client's stopwatch around the run, a latency that runs to the closing chunk, prompts counted by another tokenizer.
-//! A figure that the records cannot give is listed with the reason. A file that holds the client's summary only has
-//! nothing to compare but rates, which follow from its totals and its duration.
+//! Every figure that the client stored of its own run is computed again from the per-request records, by the client's own
+//! definition of it: its first token, its end of a request, its tokens, its weights and its percentiles. They agree
+//! within 1e-6 (times within a nanosecond; the last decimal where the client rounds), or the report says why not.
+//! A figure that the records cannot give is no agreement: it is listed with the fact that nobody recorded, such as the client's
+//! stopwatch around the run, the end of each response, or the prompt lengths of its tokenizer. Where postrun's nearest
+//! figure lies on the wrong side of it, the missing fact is no excuse, and the figure differs. A file that holds the
+//! client's summary only has nothing to compare but rates, which follow from its totals and its duration.
 
-use crate::convention::{Difference, find};
+use crate::convention::computed::Computed;
+use crate::convention::facts::Fact;
+use crate::convention::recipe::{POSTRUN, Recipe, Start, Which};
+use crate::convention::{Convention, Difference, find};
 use crate::error::AnalysisError;
 use crate::frames::{polars_error, table};
 use polars::prelude::*;
@@ -38,9 +43,24 @@ pub struct ReportedFigure {
     pub agrees: Option<bool>,
     /// Why they differ or cannot be compared.
     pub why: Option<String>,
+    /// Id of the definition by which the client computed it.
+    pub definition: String,
 }
 
 impl ReportedFigure {
+    /// Ours against theirs, as a share of theirs; `None` where it is no number.
+    pub fn difference(&self) -> Option<f64> {
+        let (ours, theirs) = self.computed.zip(self.reported)?;
+        Some((ours - theirs) / theirs).filter(|share| share.is_finite())
+    }
+
+    /// True unless it is of other requests than the answered ones, or counts from another start: of several figures of one
+    /// metric this is the one to show.
+    pub fn is_plain(&self) -> bool {
+        let recipe = find(&self.definition).map_or(POSTRUN, |by| by.recipe);
+        recipe.which == Which::Ok && recipe.start == Start::Send
+    }
+
     /// True for a difference that no known definition accounts for.
     pub fn is_unexplained(&self) -> bool {
         self.agrees == Some(false) && self.why.as_deref() == Some(UNEXPLAINED)
@@ -69,6 +89,7 @@ pub(crate) fn load(dataset: &Dataset) -> Result<Vec<(ReportedFigure, String)>, A
             computed: None,
             agrees: None,
             why: None,
+            definition: convention[i].clone(),
         };
         Ok((0..df.height()).map(|i| (figure(i), convention[i].clone())).collect())
     };
@@ -76,57 +97,98 @@ pub(crate) fn load(dataset: &Dataset) -> Result<Vec<(ReportedFigure, String)>, A
 }
 
 /// Durations of a few nanoseconds, and a spread of nothing, are equal within the rounding of a time.
-fn agree(ours: f64, theirs: f64, unit: &str) -> bool {
-    let rounding = if unit == "ms" { ROUNDING_MS } else { 0.0 };
+fn agree(ours: f64, theirs: f64, unit: &str, rounding: f64) -> bool {
+    let rounding = rounding.max(if unit == "ms" { ROUNDING_MS } else { 0.0 });
     (ours - theirs).abs() <= (TOLERANCE * theirs.abs().max(ours.abs())).max(rounding)
 }
 
-/// Compares each figure with `computed`, a lookup by metric and statistic in the figure's unit.
-pub(crate) fn compare(
-    figures: Vec<(ReportedFigure, String)>,
-    dataset: &Dataset,
-    ok_requests: u64,
-    has_rows: bool,
-    computed: impl Fn(&str, &str) -> Option<f64>,
-) -> Vec<ReportedFigure> {
-    let has_issue = |code: IssueCode| dataset.manifest().issues.iter().any(|i| i.code == code);
-    let judge = |(mut figure, convention): (ReportedFigure, String)| {
-        let convention = find(&convention);
-        let elsewhere = convention.filter(|c| c.not_computable);
+/// What the figures are compared with.
+pub(crate) struct Ours<'a> {
+    pub dataset: &'a Dataset,
+    pub ok_requests: u64,
+    /// Whether there are per-request records.
+    pub has_rows: bool,
+    pub computed: &'a Computed<'a>,
+}
+
+/// Compares each figure with what the records give by the client's definition of it.
+pub(crate) fn compare(figures: Vec<(ReportedFigure, String)>, ours: &Ours<'_>) -> Vec<ReportedFigure> {
+    figures.into_iter().map(|(figure, convention)| ours.judge(figure, find(&convention))).collect()
+}
+
+impl Ours<'_> {
+    fn judge(&self, mut figure: ReportedFigure, by: Option<&Convention>) -> ReportedFigure {
+        let Some(theirs) = figure.reported else {
+            figure.why = Some("the client stored no finite number".to_string());
+            return figure;
+        };
+        let recipe = by.map_or(POSTRUN, |by| by.recipe);
+        let elsewhere = by.filter(|by| by.not_computable);
+        let get = |metric: &str, recipe: &Recipe| self.computed.stat(metric, &figure.stat, recipe);
         // Without records, only rates follow from what the file holds: the client's totals over its duration.
-        if elsewhere.is_none() && (has_rows || figure.metric.ends_with("_per_s")) {
-            figure.computed = computed(&figure.metric, &figure.stat);
+        let possible = elsewhere.is_none() && (self.has_rows || figure.metric.ends_with("_per_s"));
+        let value = possible.then(|| get(&figure.metric, &recipe)).flatten();
+        let rounding = by.map_or(0.0, |by| by.rounding);
+        let same = |ours: f64| agree(ours, theirs, &figure.unit, rounding);
+        if let Some(ours) = value.filter(|ours| same(*ours)) {
+            (figure.computed, figure.agrees) = (Some(ours), Some(true));
+            return figure;
         }
-        match (figure.computed, figure.reported) {
-            (Some(ours), Some(theirs)) => {
-                let other = convention.and_then(|c| computed(c.otherwise?, &figure.stat));
-                figure.agrees = Some(agree(ours, theirs, &figure.unit));
-                if let (Some(other), Some(c), false) = (other, convention, agree(ours, theirs, &figure.unit))
-                    && agree(other, theirs, &figure.unit)
-                {
-                    (figure.computed, figure.agrees, figure.why) = (Some(other), Some(true), Some(c.text.to_string()));
-                } else if !agree(ours, theirs, &figure.unit) {
-                    let difference =
-                        Difference { computed: ours, reported: theirs, stat: &figure.stat, has_issue: &has_issue };
-                    let explained = convention.filter(|c| (c.explains)(&difference));
-                    figure.why = Some(explained.map_or(UNEXPLAINED, |c| c.text).to_string());
-                }
-            }
-            (_, None) => figure.why = Some("the client stored no finite number".to_string()),
-            (None, Some(theirs)) => {
-                let why = if let Some(c) = elsewhere {
-                    c.text
-                } else if !has_rows {
-                    "the file holds the client's summary only, no per-request records"
-                } else if ok_requests == 0 && theirs == 0.0 {
-                    "no request succeeded; the client stores 0 where there is nothing to average"
+        let other = by.and_then(|by| get(by.otherwise?, &POSTRUN)).filter(|other| same(*other));
+        if let (Some(other), Some(by)) = (other, by) {
+            (figure.computed, figure.agrees, figure.why) = (Some(other), Some(true), Some(by.text.to_string()));
+            return figure;
+        }
+        let older = by.and_then(|by| get(&figure.metric, by.older.as_ref()?)).filter(|_| possible);
+        if let Some(ours) = older.filter(|ours| same(*ours)) {
+            (figure.computed, figure.agrees) = (Some(ours), Some(true));
+            return figure;
+        }
+        // The nearest there is: by it is judged whether what is missing can be all of the difference.
+        let nearest = value.or_else(|| possible.then(|| get(&figure.metric, &POSTRUN)).flatten());
+        if let Some(nearest) = nearest.filter(|nearest| same(*nearest)) {
+            (figure.computed, figure.agrees) = (Some(nearest), Some(true));
+            return figure;
+        }
+        let missing = possible.then(|| self.computed.missing(&figure.metric, &recipe)).flatten();
+        let lacks = by.and_then(|by| by.lacks).or(missing.map(Fact::words));
+        let explained =
+            by.filter(|by| nearest.is_none_or(|computed| self.explains(by, computed, theirs, &figure.stat)));
+        match (nearest, lacks, explained) {
+            (Some(_), Some(fact), Some(by)) => {
+                figure.why = Some(if by.text.is_empty() {
+                    format!("not recorded: {fact}")
                 } else {
-                    "the recording does not hold what it is made of (see unavailable)"
-                };
-                figure.why = Some(why.to_string());
+                    format!("not recorded: {fact}; {}", by.text)
+                });
             }
+            (Some(computed), None, Some(by)) => {
+                (figure.computed, figure.agrees, figure.why) = (Some(computed), Some(false), Some(by.text.to_string()));
+            }
+            (Some(computed), _, None) => {
+                (figure.computed, figure.agrees) = (Some(computed), Some(false));
+                figure.why = Some(UNEXPLAINED.to_string());
+            }
+            (None, lacks, _) => figure.why = Some(self.not_recomputed(&figure.stat, theirs, elsewhere, lacks)),
         }
         figure
-    };
-    figures.into_iter().map(judge).collect()
+    }
+
+    fn explains(&self, by: &Convention, computed: f64, reported: f64, stat: &str) -> bool {
+        let issues = &self.dataset.manifest().issues;
+        let affected = |code: IssueCode| issues.iter().filter(|i| i.code == code).map(|i| i.count).sum();
+        (by.explains)(&Difference { computed, reported, stat, affected: &affected })
+    }
+
+    fn not_recomputed(&self, stat: &str, theirs: f64, elsewhere: Option<&Convention>, lacks: Option<&str>) -> String {
+        match (elsewhere, lacks) {
+            (Some(by), _) => by.text.to_string(),
+            _ if !self.has_rows => "the file holds the client's summary only, no per-request records".to_string(),
+            _ if self.ok_requests == 0 && theirs == 0.0 && stat != "value" => {
+                "no request succeeded; the client stores 0 where there is nothing to average".to_string()
+            }
+            (None, Some(fact)) => format!("not recorded: {fact}"),
+            (None, None) => "the recording does not hold what it is made of (see unavailable)".to_string(),
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Every long pause of a run, for those who draw each request by itself. A report has the longest of them.
 
+use crate::convention::facts::Columns;
 use crate::error::AnalysisError;
+use crate::gap_rule::GapRule;
 use crate::gaps::{self, Plan};
 use crate::requests::Requests;
 use crate::server::tracks::Tracks;
@@ -30,9 +32,12 @@ pub fn pauses(dataset: &Dataset) -> Result<Pauses, AnalysisError> {
         timeline: None,
         percentiles: &[],
         tracks: &tracks,
+        rules: &[GapRule::default()],
+        columns: &Columns::default(),
+        second_gaps: false,
+        pauses: true,
     })?;
-    Ok(chunks.map_or_else(Pauses::default, |chunks| {
-        let found = chunks.stalls;
-        Pauses { total: found.stalls.total, judged: found.into_every() }
-    }))
+    Ok(chunks
+        .and_then(|chunks| chunks.stalls)
+        .map_or_else(Pauses::default, |found| Pauses { total: found.stalls.total, judged: found.into_every() }))
 }

@@ -2,8 +2,9 @@
 //!
 //! Linear interpolation between order statistics (Hyndman–Fan type 7, the default of numpy and pandas): for `n` sorted
 //! values the percentile `p` lies at position `h = (n − 1)·p/100`; between two neighbours it is interpolated.
-//! Peers that differ: EvalScope takes the value at index `⌊n·p/100⌋`, GuideLLM the nearest rank from the left, MLPerf
-//! LoadGen the nearest rank. For the values 1…10 P95 is 9.55 here and 10 there.
+//! Peers that differ: MLPerf LoadGen, `trtllm-bench` and older EvalScope take the value at index `⌊n·p/100⌋`, EvalScope the
+//! one at rank `⌈n·p/100⌉`, GuideLLM the smallest at which the summed shares reach p, AIPerf (where failed requests count as
+//! infinite) the one nearest to `h`. For the values 1…10 P95 is 9.55 here and 10 there. `--convention` takes theirs.
 //!
 //! Every percentile comes with a distribution-free 95 % interval: two order statistics between which the true
 //! percentile of the population lies with that probability, whatever the distribution (binomial argument). It assumes
@@ -11,6 +12,7 @@
 //! uncertainty is larger. A percentile beyond which fewer than 5 values are expected is marked (`*`, `few_samples`): it
 //! rests on single requests.
 
+use crate::convention::recipe::Method;
 use serde::Serialize;
 
 /// Probability with which the interval covers the true percentile.
@@ -50,8 +52,14 @@ pub(crate) struct Position {
 
 impl Position {
     /// `n` must not be 0.
-    pub(crate) fn new(n: u64, p: f64) -> Position {
-        let h = (n - 1) as f64 * (p / 100.0);
+    pub(crate) fn new(n: u64, p: f64, method: Method) -> Position {
+        let h = match method {
+            Method::Linear => (n - 1) as f64 * (p / 100.0),
+            Method::FloorIndex => (n as f64 * p / 100.0).floor(),
+            Method::NearestIndex => ((n - 1) as f64 * (p / 100.0)).round_ties_even(),
+            Method::SummedShares | Method::NearestRank => (n as f64 * p / 100.0).ceil() - 1.0,
+        };
+        let h = h.clamp(0.0, (n - 1) as f64);
         let below = (h.floor() as u64).min(n - 1);
         let above = (below + 1).min(n - 1);
         let (low, high) = interval(n, p / 100.0);
@@ -116,7 +124,7 @@ mod tests {
 
     fn percentile(sorted: &[f64], p: f64) -> Percentile {
         let n = sorted.len() as u64;
-        Position::new(n, p).resolve(n, p, |rank| sorted[rank as usize])
+        Position::new(n, p, Method::Linear).resolve(n, p, |rank| sorted[rank as usize])
     }
 
     #[test]

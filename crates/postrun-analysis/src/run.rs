@@ -2,16 +2,22 @@
 
 use crate::availability::{Unavailable, explain};
 use crate::bucket::{BucketEdges, BucketResult};
+use crate::convention::client::ClientConvention;
+use crate::convention::computed::{Computed, Known};
+use crate::convention::facts::Columns;
+use crate::convention::find;
+use crate::convention::redefined::{Redefined, gap_rule};
 use crate::error::AnalysisError;
 use crate::evidence::{self, Evidence};
 use crate::facts::RunFacts;
 use crate::figure::{MetricSummary, RunValue};
+use crate::gap_rule::GapRule;
 use crate::gaps::{self, ChunkFacts};
 use crate::in_flight::{InFlight, peak_in_1s};
 use crate::metric::{Compute, Metric};
 use crate::metrics::METRICS;
 use crate::objective::Objective;
-use crate::parity::{self, ReportedFigure};
+use crate::parity::{self, Ours, ReportedFigure};
 use crate::requests::Requests;
 use crate::scope::Scope;
 use crate::server::facts::Question;
@@ -36,8 +42,12 @@ pub struct Options {
     pub objectives: Vec<Objective>,
     /// Only this part of the run.
     pub window: Option<Window>,
+    /// By whose definitions; the default is postrun's.
+    pub convention: &'static ClientConvention,
     /// Also what pictures are drawn from: that takes a pass over every metric more.
     pub shapes: bool,
+    /// Metrics alone: no long pauses are judged and no evidence for a diagnosis is collected.
+    pub metrics_only: bool,
 }
 
 /// How many requests, and how they ended.
@@ -66,6 +76,8 @@ pub struct RunAnalysis {
     pub percentiles: Vec<f64>,
     /// The window, where one was asked for.
     pub window: Option<Window>,
+    /// By whose definitions the metrics were computed.
+    pub convention: &'static ClientConvention,
     /// The sums behind the per-run figures.
     pub facts: RunFacts,
     /// True: the duration is the client's own measurement; false: first send to last token; `None`: not known.
@@ -134,6 +146,11 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         (origin, width, n)
     });
     let tracks = Tracks::load(dataset)?;
+    let client = options.convention;
+    let columns = match requests.len() > 0 && (client.is_another() || !reported.is_empty()) {
+        true => Columns::load(dataset)?,
+        false => Columns::default(),
+    };
     let chunks = gaps::read(&gaps::Plan {
         dataset,
         requests: &requests,
@@ -144,17 +161,23 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         timeline: axis,
         percentiles: &percentiles,
         tracks: &tracks,
+        rules: &gap_rules(client, &reported),
+        columns: &columns,
+        second_gaps: reported.iter().any(|(figure, _)| figure.metric == "second_token_ms"),
+        pauses: !options.metrics_only,
     })?;
 
-    let whole = Scope {
+    let plain = Redefined::default();
+    let scope = Scope {
         requests: &requests,
         in_flight: &in_flight,
         window,
         window_tokens: chunks.as_ref().map(|c| c.tokens),
         percentiles: &percentiles,
+        redefined: &plain,
     };
-    let mut facts = whole.facts(manifest, &options.objectives);
-    let stalls = chunks.as_ref().map(|c| &c.stalls);
+    let mut facts = scope.facts(manifest, &options.objectives);
+    let stalls = chunks.as_ref().and_then(|c| c.stalls.as_ref());
     facts.server = Question { tracks: &tracks, requests: &requests, manifest, window, stalls }.answer();
     if window.is_none() {
         facts.peak_concurrency = in_flight.peak();
@@ -162,6 +185,20 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         facts.peak_output_tokens_per_s = chunks.as_ref().and_then(|c| c.peak_tokens_per_s);
         facts.peak_chunks_per_s = chunks.as_ref().and_then(|c| c.peak_chunks_per_s);
     }
+    let values = run_values(&facts, &plain);
+    let computed = Computed {
+        requests: &requests,
+        columns: &columns,
+        facts: &facts.clone(),
+        values: &values,
+        chunks: chunks.as_ref(),
+        percentiles: &percentiles,
+        known: Known::default(),
+    };
+    let redefined = if client.is_another() { Redefined::by(client, &computed) } else { Redefined::default() };
+    let of_a_part = redefined.of_a_part();
+    let whole = Scope { redefined: &redefined, ..scope };
+    facts.good = whole.facts(manifest, &options.objectives).good;
     let counts = counts(&facts, &requests);
     let metrics = whole.metrics(chunks.as_ref(), |g| g.all.clone());
     for bucket in &mut buckets {
@@ -170,17 +207,17 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         let inside = |i: usize| assigned[i] == Some(b as u32);
         bucket.metrics = whole.metrics_where(inside, chunks.as_ref(), |g| g.buckets.get(b).cloned().flatten());
     }
-    let values = run_values(&facts);
     let duration_is_clients = facts.duration_s.map(|_| window.is_none() && manifest.duration_ns.is_some());
     let timeline = axis.map(|axis| over_time(axis, &requests, &in_flight, chunks.as_ref(), &tracks));
-    let evidence = evidence::collect(&evidence::Sources {
+    let sources = evidence::Sources {
         requests: &requests,
         in_flight: &in_flight,
         manifest,
         preempted: &hit_requests(stalls),
         server: &facts.server,
         timeline: timeline.as_ref(),
-    });
+    };
+    let evidence = if options.metrics_only { Evidence::default() } else { evidence::collect(&sources) };
     let shapes = options.shapes.then(|| {
         shape::collect(shape::Sources {
             dataset,
@@ -188,6 +225,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
             edges: &edges,
             assigned: &assigned,
             objectives: &options.objectives,
+            redefined: &redefined,
             stalls: stalls.map(|found| &found.stalls),
             gaps: chunks.as_ref().map(|c| c.gap_bins.clone()).unwrap_or_default(),
             window,
@@ -199,11 +237,12 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         requests: counts,
         percentiles: shown_percentiles(options),
         window,
+        convention: client,
         duration_is_clients,
-        values,
+        values: run_values(&facts, if window.is_none() { &redefined } else { &of_a_part }),
         metrics,
         buckets,
-        steady: found.map(|found| steady_state(found, &whole, manifest, chunks.as_ref())),
+        steady: found.map(|found| steady_state(found, &whole, &of_a_part, (manifest, chunks.as_ref()))),
         timeline,
         stalls: stalls.map(|found| found.stalls.clone()),
         evidence,
@@ -214,11 +253,14 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         facts,
     };
     run.unavailable = unavailable(&run, dataset, (&requests, &tracks));
+    for lacking in &mut run.unavailable {
+        if let Some(fact) = redefined.missing(lacking.metric) {
+            lacking.missing = format!("{} not recorded, which its {} definition needs", fact.words(), client.id);
+        }
+    }
     if window.is_none() {
-        let span_s = requests.span().map(|s| s.seconds());
-        let has_rows = requests.len() > 0;
-        let computed = |metric: &str, stat: &str| lookup(&run, span_s, metric, stat);
-        run.reported = parity::compare(reported, dataset, counts.ok, has_rows, computed);
+        let ours = Ours { dataset, ok_requests: counts.ok, has_rows: requests.len() > 0, computed: &computed };
+        run.reported = parity::compare(reported, &ours);
     }
     Ok(run)
 }
@@ -272,21 +314,35 @@ fn counts(facts: &RunFacts, requests: &Requests) -> RequestCounts {
     }
 }
 
-fn run_values(facts: &RunFacts) -> Vec<RunValue> {
+fn run_values(facts: &RunFacts, redefined: &Redefined) -> Vec<RunValue> {
     let value = |metric: &&'static Metric| match metric.compute {
         Compute::PerRun(compute) => {
-            compute(facts).filter(|v| v.is_finite()).map(|value| RunValue { metric: metric.id, value })
+            let value = redefined.run(metric.id).unwrap_or_else(|| compute(facts));
+            value.filter(|v| v.is_finite()).map(|value| RunValue { metric: metric.id, value })
         }
         _ => None,
     };
     METRICS.iter().filter_map(value).collect()
 }
 
+/// Which gaps are to be pooled: the report's own, then those that the client's figures are made of.
+fn gap_rules(client: &ClientConvention, reported: &[(ReportedFigure, String)]) -> Vec<GapRule> {
+    let mut rules = vec![gap_rule(client)];
+    let made_of_gaps = reported.iter().filter(|(figure, _)| figure.metric == "itl_ms");
+    let theirs = made_of_gaps.filter_map(|(_, id)| GapRule::of(&find(id)?.recipe));
+    for rule in std::iter::once(GapRule::default()).chain(theirs) {
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    rules
+}
+
 fn steady_state(
     (window, ramp_share, drain_share): (Window, f64, f64),
     whole: &Scope<'_>,
-    manifest: &Manifest,
-    chunks: Option<&ChunkFacts>,
+    redefined: &Redefined,
+    (manifest, chunks): (&Manifest, Option<&ChunkFacts>),
 ) -> SteadyState {
     let scope = Scope { window: Some(window), window_tokens: chunks.map(|c| c.steady_tokens), ..*whole };
     let facts = scope.facts(manifest, &[]);
@@ -295,7 +351,7 @@ fn steady_state(
         ramp_share,
         drain_share,
         requests: facts.ok,
-        values: run_values(&facts),
+        values: run_values(&facts, redefined),
         metrics: scope.metrics(chunks, |g| g.steady.clone()),
     }
 }
@@ -344,20 +400,4 @@ fn unavailable(run: &RunAnalysis, dataset: &Dataset, read: (&Requests, &Tracks))
     let missing = |m: &&&'static Metric| run.metric(m.id).is_none() && run.value(m.id).is_none();
     let optional = |m: &&&'static Metric| m.id != "goodput_requests_per_s" || !run.objectives.is_empty();
     METRICS.iter().filter(missing).filter(optional).map(|m| explain(m, dataset, read, run.window.is_some())).collect()
-}
-
-/// A figure of ours by metric and statistic, in the unit of its id.
-fn lookup(run: &RunAnalysis, span_s: Option<f64>, metric: &str, stat: &str) -> Option<f64> {
-    if stat != "value" {
-        let scale = if metric.ends_with("_ms") && stat != "count" { 1e-6 } else { 1.0 };
-        return run.metric(metric).and_then(|s| s.stat(stat)).map(|v| v * scale);
-    }
-    match metric {
-        "duration_s" => span_s,
-        "requests_ok" => Some(run.requests.ok as f64),
-        "requests_failed" => Some(run.requests.failed as f64),
-        "prompt_tokens" => run.facts.prompt_tokens.map(|n| n as f64),
-        "output_tokens" => run.facts.output_tokens,
-        _ => run.value(metric),
-    }
 }

@@ -1,5 +1,6 @@
 //! The figures of a part of a run: the whole, a window, the steady state.
 
+use crate::convention::redefined::Redefined;
 use crate::facts::RunFacts;
 use crate::figure::MetricSummary;
 use crate::gaps::{ChunkFacts, GapSummaries};
@@ -38,6 +39,8 @@ pub(crate) struct Scope<'a> {
     /// Output tokens of the chunks that arrived inside the window.
     pub window_tokens: Option<f64>,
     pub percentiles: &'a [f64],
+    /// Metrics by another convention than postrun's.
+    pub redefined: &'a Redefined,
 }
 
 impl Scope<'_> {
@@ -66,7 +69,7 @@ impl Scope<'_> {
                 in_chunks += u64::from(out);
             }
             busy_s += r.e2e_ns[i].map_or(0.0, |ns| ns as f64 / 1e9);
-            good += u64::from(objectives.iter().all(|o| o.met(r, i)));
+            good += u64::from(objectives.iter().all(|o| o.met(r, self.redefined, i)));
         }
         facts.prompt_tokens = (has("prompt_tokens") && prompt.known == facts.ok).then_some(prompt.total);
         facts.output_tokens =
@@ -126,6 +129,7 @@ impl Scope<'_> {
         let mut out = Vec::new();
         for (position, metric) in METRICS.iter().enumerate() {
             let summary = match metric.compute {
+                _ if self.redefined.has(position) => self.redefined.summary(position, &rows, self.percentiles),
                 Compute::PerRequest(_) => {
                     let column = &self.requests.values[position];
                     let mut values: Vec<f64> = rows.iter().map(|i| column[*i]).filter(|v| v.is_finite()).collect();

@@ -1,5 +1,6 @@
 //! Count, mean, spread and percentiles of one distribution.
 
+use crate::convention::recipe::Method;
 use crate::percentile::{Percentile, Position};
 use serde::Serialize;
 
@@ -54,7 +55,8 @@ impl Summary {
         let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / n;
         let count = values.len() as u64;
         let at = |rank: u64| values.get(rank as usize).copied().unwrap_or(last);
-        let percentiles = percentiles.iter().map(|p| Position::new(count, *p).resolve(count, *p, at)).collect();
+        let percentiles =
+            percentiles.iter().map(|p| Position::new(count, *p, Method::Linear).resolve(count, *p, at)).collect();
         Some(Summary { count, mean, std: variance.sqrt(), min: first, max: last, percentiles })
     }
 

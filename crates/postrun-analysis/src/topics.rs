@@ -20,5 +20,6 @@ pub static TOPICS: &[Topic] = &[
     Topic { id: "clocks", doc: Doc::from_source(include_str!("server/clock.rs")) },
     Topic { id: "kv_cache", doc: Doc::from_source(include_str!("server/kv_tokens.rs")) },
     Topic { id: "stalls", doc: Doc::from_source(include_str!("stall/mod.rs")) },
+    Topic { id: "conventions", doc: Doc::from_source(include_str!("convention/client.rs")) },
     Topic { id: "parity", doc: Doc::from_source(include_str!("parity.rs")) },
 ];

@@ -4,16 +4,17 @@ use crate::diff_args::{DiffArgs, TrendArgs};
 use crate::value::{self, SloArg};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use postrun_analysis::{BucketEdges, Window};
+use postrun_analysis::{BucketEdges, ClientConvention, Window};
 use std::path::PathBuf;
 
 /// Reads recorded LLM-inference benchmark runs and says what was slow, for whom, since when, and why.
 #[derive(Debug, Parser)]
 #[command(
     name = "postrun",
-    version,
+    version = concat!(env!("CARGO_PKG_VERSION"), env!("POSTRUN_COMMIT")),
     max_term_width = 100,
     after_help = "Examples:
+  postrun demo                                  a recording to try it on
   postrun report result.json                    a report of a recorded run
   postrun report result.json server.log metrics.prom
                                                 the same with the server's side
@@ -24,9 +25,10 @@ use std::path::PathBuf;
   postrun export run/ --to perfetto -o run.perfetto-trace
                                                 the run as a timeline, for ui.perfetto.dev
   postrun inspect result.json                   what the file can tell, and what not
-  postrun explain ttft                          how a figure is defined
+  postrun explain ttft                          how a figure is defined, by every client too
+  postrun parity result.json                    the client's own figures, computed again
 
-Exit codes: 0 done; 1 done, and --fail-on was met; 2 the input or an argument is wrong; 3 an error of postrun itself."
+Exit codes: 0 done; 1 done, and --fail-on was met or a figure of parity differs for no known reason; 2 the input or an argument is wrong; 3 an error of postrun itself."
 )]
 pub struct Cli {
     /// What to do.
@@ -36,12 +38,16 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Show on a bundled recording what postrun does: dataset, HTML report, what to type next
+    Demo(DemoArgs),
     /// Turn recorded files into a Parquet dataset
     Ingest(IngestArgs),
     /// Report on recorded runs: raw files, folders or datasets
     Report(ReportArgs),
     /// Say what is wrong with a run, on what evidence, how sure it is, and what to try
     Diagnose(DiagnoseArgs),
+    /// Compute again every figure that the client stored, by the client's definitions, and compare
+    Parity(ParityArgs),
     /// Write a run in the form of another tool: a timeline, a flat table, a benchmark report
     Export(ExportArgs),
     /// Compare two runs: is it really different, where, and is it the system or the workload
@@ -58,6 +64,21 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
+    /// Write the manual pages
+    Man(ManArgs),
+}
+
+/// How raw files are read; the same wherever they can be named.
+#[derive(Debug, Args)]
+pub struct ReadingArgs {
+    /// What the columns of a table of requests are (CSV, JSON or Parquet of your own load generator): a TOML file, see
+    /// `postrun explain mapping`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub mapping: Option<PathBuf>,
+    /// How many bytes of text one byte of a gzip or zstd file may stand for, beyond 256 MiB of text; more is taken for a
+    /// decompression bomb and is an error
+    #[arg(long, value_name = "TIMES", default_value_t = postrun_ingest::MOST_TIMES)]
+    pub max_expansion: u64,
 }
 
 #[derive(Debug, Args)]
@@ -65,7 +86,8 @@ pub enum Command {
   postrun ingest result.json                    writes result.postrun/
   postrun ingest sweep/ -o campaign/            one run=<label> folder a run
   zstdcat r.json.zst | postrun ingest - -o run/
-  postrun ingest r.json --format vllm_bench --label baseline")]
+  postrun ingest r.json --format vllm_bench --label baseline
+  postrun ingest mine.csv --mapping map.toml    a table of requests of your own")]
 pub struct IngestArgs {
     /// Files or folders; `-` is standard input. Gzip and zstd are read as they are
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
@@ -79,6 +101,8 @@ pub struct IngestArgs {
     /// Read the input as this format instead of recognising it (see `postrun list formats`)
     #[arg(long, visible_alias = "input-format", value_name = "FORMAT")]
     pub format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// What to add to the client's clock to get the server's, where you know it better than the recordings: `1.5s`,
     /// `-20ms`, or Unix seconds for a monotonic client clock
     #[arg(long, value_name = "OFFSET", value_parser = value::offset, allow_hyphen_values = true)]
@@ -111,6 +135,7 @@ pub enum ReportFormat {
   postrun report a/result.json b/result.json --slo ttft=500ms,tpot=50ms
   postrun report run/ --buckets 0,128,512,2k,8k --percentiles 50,75,99
   postrun report result.json --window 30s..5m --format json
+  postrun report mine.csv --mapping map.toml
   postrun report results/ -o report.html
   postrun report run/ --charts charts/")]
 pub struct ReportArgs {
@@ -140,6 +165,10 @@ pub struct ReportArgs {
     /// Percentiles to show: `50,90,99.9`
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::percentile)]
     pub percentiles: Vec<f64>,
+    /// By whose definitions to compute the metrics: postrun, vllm, sglang, guidellm, aiperf, inference-perf, evalscope,
+    /// llmperf, tensorrt-llm or mlperf (see `postrun explain conventions`)
+    #[arg(long, value_name = "NAME", value_parser = value::convention, default_value = "postrun")]
+    pub convention: &'static ClientConvention,
     /// Only this part of the run, since the first send: `30s..5m`, `70s..`
     #[arg(long, value_name = "FROM..TO", value_parser = value::window)]
     pub window: Option<Window>,
@@ -150,6 +179,8 @@ pub struct ReportArgs {
     /// Read raw files as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// Fail if any record cannot be read
     #[arg(long)]
     pub strict: bool,
@@ -201,12 +232,56 @@ pub struct DiagnoseArgs {
     /// Objectives, which rules judge by: `ttft=500ms,tpot=50ms,e2e=10s`
     #[arg(long, value_name = "LIST", value_parser = value::slo)]
     pub slo: Option<SloArg>,
+    /// By whose definitions to compute the metrics: postrun, vllm, sglang, guidellm, aiperf, inference-perf, evalscope,
+    /// llmperf, tensorrt-llm or mlperf (see `postrun explain conventions`)
+    #[arg(long, value_name = "NAME", value_parser = value::convention, default_value = "postrun")]
+    pub convention: &'static ClientConvention,
     /// What to add to the client's clock to get the server's
     #[arg(long, value_name = "OFFSET", value_parser = value::offset, allow_hyphen_values = true)]
     pub clock_offset: Option<i64>,
     /// Read raw files as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+}
+
+/// Form of a parity list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ParityFormat {
+    /// Text for a terminal
+    Table,
+    /// Schema postrun.parity/1
+    Json,
+    /// One row a figure
+    Csv,
+    /// For a pull request or a wiki
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun parity result.json
+  postrun parity artifacts/ --format csv -o parity.csv
+
+A figure agrees, differs for a reason that is named, or cannot be recomputed because a fact that it is made of was never recorded: that fact is named, and it counts as no agreement.
+
+Exit codes: 0 done; 1 done, and a figure differs for no known reason; 2 the input or an argument is wrong; 3 an error of postrun.")]
+pub struct ParityArgs {
+    /// Recorded files, folders or datasets; `-` is standard input
+    #[arg(required = true, value_name = "RUN", value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<String>,
+    /// Form of the list
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: ParityFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Read raw files as this format instead of recognising it
+    #[arg(long, value_name = "FORMAT")]
+    pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
 }
 
 #[derive(Debug, Args)]
@@ -234,6 +309,8 @@ pub struct ExportArgs {
     /// Read raw files as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// Fail if any record cannot be read
     #[arg(long)]
     pub strict: bool,
@@ -249,6 +326,8 @@ pub struct InspectArgs {
     /// Read a raw file as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -319,4 +398,23 @@ pub struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     pub shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun man man1/ && man ./man1/postrun.1")]
+pub struct ManArgs {
+    /// Folder to write `postrun.1` and a page a command to
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun demo
+  postrun demo /tmp/tour")]
+pub struct DemoArgs {
+    /// Folder to write; must not exist
+    #[arg(value_name = "DIR", default_value = "postrun-demo", value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
 }

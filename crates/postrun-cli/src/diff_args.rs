@@ -1,5 +1,6 @@
 //! The arguments of `postrun diff` and `postrun trend`.
 
+use crate::args::ReadingArgs;
 use crate::value;
 use clap::{Args, ValueEnum, ValueHint};
 use postrun_analysis::BucketEdges;
@@ -71,6 +72,8 @@ pub struct DiffArgs {
     /// Read raw files as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
 }
 
 /// What orders the runs of a trend.
@@ -107,4 +110,6 @@ pub struct TrendArgs {
     /// Read raw files as this format instead of recognising it
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
 }

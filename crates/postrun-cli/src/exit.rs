@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 /// Done.
 pub const DONE: u8 = 0;
-/// Done, and a finding or a regression met `--fail-on`.
+/// Done, and a finding or a regression met `--fail-on`, or a figure of the client differs without a known reason.
 pub const FINDING: u8 = 1;
 /// The user's input is wrong: a file that cannot be read or is not what it should be, a bad argument.
 pub const BAD_INPUT: u8 = 2;
@@ -19,7 +19,7 @@ pub const INTERNAL: u8 = 3;
 /// A comparison decided nothing and `--strict` was given.
 pub const UNDECIDED: u8 = 3;
 
-/// The code of a diagnosis; true: a finding met `--fail-on`.
+/// The code of a diagnosis or of a parity list; true: what it looks for was found.
 pub fn diagnosed(result: Result<bool, CliError>) -> ExitCode {
     match result {
         Ok(true) => ExitCode::from(FINDING),

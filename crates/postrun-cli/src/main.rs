@@ -6,6 +6,7 @@ mod commands;
 mod diff_args;
 mod error;
 mod exit;
+mod nearest;
 mod output;
 mod progress;
 mod value;
@@ -22,12 +23,15 @@ fn main() -> ExitCode {
         Command::Diagnose(args) => return exit::diagnosed(commands::diagnose::run(args)),
         Command::Diff(args) => return exit::compared(commands::diff::run(args)),
         Command::Trend(args) => commands::trend::run(args),
+        Command::Parity(args) => return exit::diagnosed(commands::parity::run(args)),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
         Command::List(args) => commands::list::run(args),
         Command::Explain(args) => commands::explain::run(args),
         Command::Completions(args) => commands::completions::run(args),
+        Command::Man(args) => commands::man::run(args),
+        Command::Demo(args) => commands::demo::run(args),
     };
     exit::code(result)
 }

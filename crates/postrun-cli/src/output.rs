@@ -86,3 +86,21 @@ pub fn styled() -> bool {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     std::io::stdout().is_terminal() && !no_color
 }
+
+/// A label as a part of a file's name: what could leave the folder or steer a shell is replaced.
+pub fn file_name(label: &str) -> String {
+    let safe = |c: char| if c.is_alphanumeric() || "-_=+,@.".contains(c) { c } else { '.' };
+    let name: String = label.chars().map(safe).collect();
+    name.trim_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_stay_inside_the_folder() {
+        assert_eq!(file_name("../a/b c"), "a.b.c");
+        assert_eq!(file_name("c16.run=0"), "c16.run=0");
+    }
+}

@@ -1,7 +1,7 @@
 //! Values of arguments: durations, objectives, bucket edges, windows.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use postrun_analysis::{BucketEdges, Objective, Window};
+use postrun_analysis::{BucketEdges, CLIENTS, ClientConvention, Objective, Window, find_client};
 use postrun_export::TARGETS;
 
 /// Objectives as one argument.
@@ -28,6 +28,12 @@ pub fn duration_ns(text: &str) -> Result<f64, String> {
     };
     let amount: f64 = amount.parse().map_err(|_| format!("{text:?} is no duration; an example: 500ms"))?;
     Ok(amount * scale)
+}
+
+/// The convention of that name.
+pub fn convention(text: &str) -> Result<&'static ClientConvention, String> {
+    let ids = || CLIENTS.iter().map(|client| client.id).collect::<Vec<_>>().join(", ");
+    find_client(text.trim()).ok_or_else(|| format!("no convention is called {text:?}; known: {}", ids()))
 }
 
 /// Seconds without a unit are Unix time: nothing else is that large.

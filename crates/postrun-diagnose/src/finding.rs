@@ -108,7 +108,7 @@ pub struct Finding {
     pub caused_by: Vec<String>,
     /// What was considered and does not hold.
     pub ruled_out: Vec<String>,
-    /// Share of what users wait for that it explains, 0 to 1: ranks findings of one severity.
+    /// Share of what users wait for, or read, that it explains, 0 to 1: ranks findings of one severity.
     #[serde(skip)]
     pub weight: f64,
     /// Rules whose findings usually explain one of this rule, and do not explain this one.

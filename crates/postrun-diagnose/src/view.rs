@@ -105,8 +105,8 @@ impl RunView<'_> {
         Some((e2e - ttft).max(0.0) * self.count("e2e_ms") as f64 / 1e3)
     }
 
-    /// Weight of a finding by the share of all requests' time that it explains, 0 to 1: the same measure for every rule, so
-    /// that what costs users most goes first.
+    /// Weight of a finding by the share of all requests' time that it explains, or of a figure that it makes up, 0 to 1: the
+    /// same measure for every rule, so that what costs or misleads users most goes first.
     pub fn weight(&self, share_of_time: f64) -> f64 {
         0.25 + 0.6 * share_of_time.clamp(0.0, 1.0)
     }

@@ -4,6 +4,7 @@ use crate::error::IngestError;
 use crate::formats::INGESTORS;
 use crate::ingestor::{Head, Ingestor, Sniff, first_object_keys};
 use crate::input::source::{Input, Source};
+use crate::mapping::Mapping;
 
 /// The ingestor with this id.
 pub fn find_ingestor(id: &str) -> Result<&'static Ingestor, IngestError> {
@@ -15,22 +16,37 @@ pub fn find_ingestor(id: &str) -> Result<&'static Ingestor, IngestError> {
 ///
 /// Where the first 64 KiB do not decide, because large arrays come first, the keys of the whole first record do; that
 /// takes a file that can be opened twice, not standard input.
-pub fn recognise(source: &Source, input: &Input) -> Result<(&'static Ingestor, Sniff), IngestError> {
+///
+/// A mapping claims the files that have its columns, and what the user `named` and nothing else knows.
+pub fn recognise(
+    source: &Source,
+    input: &Input,
+    mapping: Option<&Mapping>,
+    named: bool,
+) -> Result<(&'static Ingestor, Sniff), IngestError> {
     let mut head = Head::new(&source.base_name, &source.head);
+    if mapping.is_some_and(|mapping| mapping.fits(&head)) {
+        return Ok((by_mapping()?, Sniff::Strong));
+    }
     match (best(&head), input) {
         (Fit::One(ingestor, Sniff::Strong), _) => return Ok((ingestor, Sniff::Strong)),
         (_, Input::Path(_)) if !head.keys.is_empty() && !source.head_is_all => {
-            head.keys = first_object_keys(Source::open(input, None)?.take_reader());
+            head.keys = first_object_keys(source.once_more(input)?.take_reader());
         }
         _ => {}
     }
     match best(&head) {
+        Fit::None if named && mapping.is_some() => Ok((by_mapping()?, Sniff::Weak)),
         Fit::None => {
             Err(IngestError::Unrecognised { file: source.name.clone(), seen: head.looks_like(), known: known() })
         }
         Fit::One(ingestor, sniff) => Ok((ingestor, sniff)),
         Fit::Two(first, second) => Err(IngestError::Ambiguous { file: source.name.clone(), first, second }),
     }
+}
+
+fn by_mapping() -> Result<&'static Ingestor, IngestError> {
+    find_ingestor("mapping")
 }
 
 enum Fit {

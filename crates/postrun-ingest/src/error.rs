@@ -87,6 +87,26 @@ pub enum IngestError {
         /// The first thing that went wrong, with its place.
         problem: String,
     },
+    /// A mapping file is wrong, or does not fit the data.
+    #[error("{file}:{line}:{column}: {message}")]
+    Mapping {
+        /// Mapping file.
+        file: String,
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A table whose columns are not what they say.
+    #[error("{file}: {message}")]
+    Column {
+        /// File.
+        file: String,
+        /// What is wrong.
+        message: String,
+    },
     /// Strict reading was asked for and a record was lost.
     #[error("{at}: {example} ({count} record(s) could not be read, and --strict was given)")]
     Strict {
@@ -134,6 +154,7 @@ impl IngestError {
             IngestError::Damaged { what, .. } => format!("damaged from its start: {what}"),
             IngestError::NothingUsable { problem, .. } => problem.clone(),
             IngestError::Io { source, .. } => source.to_string(),
+            IngestError::Column { message, .. } => message.clone(),
             IngestError::Perhaps { format, .. } => format!("perhaps {format}: name it with --input-format {format}"),
             other => other.to_string(),
         }

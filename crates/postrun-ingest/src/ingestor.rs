@@ -38,6 +38,8 @@ pub enum Sniff {
     No,
     /// Could be.
     Weak,
+    /// Columns under postrun's own names; a tool's own format goes before.
+    Plain,
     /// Keys that only this format has.
     Strong,
 }

@@ -8,6 +8,7 @@ use crate::input::candidate::{Candidate, LeftAlone};
 use crate::input::folder;
 use crate::input::label;
 use crate::input::source::{Input, Source};
+use crate::mapping::Mapping;
 use crate::server::merge;
 use crate::server::recording::{Located, ServerSink};
 use crate::sink::{self, Collected, RunSink, sanitize, settle};
@@ -21,6 +22,10 @@ use std::sync::atomic::AtomicU64;
 pub struct Options {
     /// Force this format instead of recognising it.
     pub format: Option<&'static Ingestor>,
+    /// Which columns of a table of requests hold what.
+    pub mapping: Option<Arc<Mapping>>,
+    /// How many bytes of text one byte of a compressed file may stand for; `None`: [`crate::MOST_TIMES`].
+    pub max_expansion: Option<u64>,
     /// Name of the run; only where there is one.
     pub label: Option<String>,
     /// Replace an existing dataset at the target.
@@ -146,6 +151,9 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn read(&mut self, candidate: &Candidate) -> Result<UsedFile, IngestError> {
         let mut source = Source::open(&candidate.input, self.options.progress.clone())?;
+        if let Some(times) = self.options.max_expansion {
+            source.allow_expansion(times);
+        }
         let (started, before) = (self.collected.len(), self.recordings.len());
         let read = self.read_source(candidate, &mut source);
         let Some(damage) = source.damage() else { return read };
@@ -166,8 +174,8 @@ impl Reading<'_> {
     fn read_source(&mut self, candidate: &Candidate, source: &mut Source) -> Result<UsedFile, IngestError> {
         let ingestor = match self.options.format {
             Some(forced) => forced,
-            None => match recognise(source, &candidate.input)? {
-                (ingestor, fit) if candidate.named || fit == Sniff::Strong => ingestor,
+            None => match recognise(source, &candidate.input, self.options.mapping.as_deref(), candidate.named)? {
+                (ingestor, fit) if candidate.named || fit >= Sniff::Plain => ingestor,
                 (ingestor, _) => {
                     return Err(IngestError::Perhaps { file: source.name.clone(), format: ingestor.id });
                 }
@@ -183,6 +191,7 @@ impl Reading<'_> {
                     group: candidate.group.clone(),
                     default_label: candidate.label.clone(),
                     started,
+                    mapping: self.options.mapping.clone(),
                 };
                 ingest(source, &mut sink)?;
             }

@@ -1,13 +1,16 @@
 //! Where ingestors put finished runs: labels, duplicates and sources are settled here, the same for every format.
 
+use crate::bench::facts::load_shape;
 use crate::client::layer::Part;
 use crate::error::IngestError;
 use crate::input::source::Source;
 use crate::json::records::Walked;
 use crate::json::shorten;
+use crate::mapping::Mapping;
 use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, PendingRun, SourceFile, Staging};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A run that is complete but not published.
 pub(crate) struct Collected {
@@ -57,6 +60,22 @@ pub(crate) struct FinishedRun {
     pub part: Option<Part>,
 }
 
+impl FinishedRun {
+    /// A run of which only the client's figures are known, those of `part`.
+    pub(crate) fn of_figures(manifest: Manifest, part: Part) -> FinishedRun {
+        let values = format!("{} {:?} {} {:?}", part.family, part.layer, part.key, part.reported);
+        FinishedRun {
+            shape: load_shape(&manifest.load, None),
+            manifest,
+            issues: Issues::default(),
+            requests: 0,
+            label: None,
+            fingerprint: Some(Fingerprint { values, requests: None }),
+            part: Some(part),
+        }
+    }
+}
+
 /// Collects the runs of one file.
 pub struct RunSink<'a> {
     pub(crate) staging: &'a mut Staging,
@@ -65,6 +84,8 @@ pub struct RunSink<'a> {
     pub(crate) group: PathBuf,
     pub(crate) default_label: String,
     pub(crate) started: usize,
+    /// What the user says of the columns of tables.
+    pub(crate) mapping: Option<Arc<Mapping>>,
 }
 
 impl RunSink<'_> {
@@ -88,6 +109,14 @@ impl RunSink<'_> {
             part: finished.part,
         });
         Ok(())
+    }
+
+    /// Takes a run of figures alone.
+    pub(crate) fn commit_figures(&mut self, finished: FinishedRun) -> Result<(), IngestError> {
+        let mut writer = self.writer()?;
+        let reported = finished.part.iter().flat_map(|part| &part.reported);
+        reported.for_each(|row| writer.push_reported(row.clone()));
+        self.commit(writer, finished)
     }
 
     /// Completes the runs of this file once it was read to its end.

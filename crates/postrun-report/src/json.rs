@@ -57,6 +57,7 @@ struct Run<'a> {
     tool_version: Option<&'a str>,
     tool_how_known: &'a str,
     model: Option<&'a str>,
+    convention: Convention<'a>,
     server: &'a BTreeMap<String, String>,
     load: Load<'a>,
     sources: Vec<SourceFile<'a>>,
@@ -80,6 +81,13 @@ struct Run<'a> {
     unavailable: &'a [postrun_analysis::Unavailable],
     data_quality: Vec<Quality<'a>>,
     not_recorded: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Convention<'a> {
+    id: &'a str,
+    title: &'a str,
+    metrics: &'a [postrun_analysis::Defined],
 }
 
 #[derive(Serialize)]
@@ -243,6 +251,7 @@ fn run(report: &report::Report) -> Run<'_> {
         tool_version: m.tool.version.as_deref(),
         tool_how_known: &m.tool.how_known,
         model: m.model.as_deref(),
+        convention: Convention { id: a.convention.id, title: a.convention.title, metrics: a.convention.metrics },
         server: &m.server,
         load: Load {
             request_rate: m.load.request_rate,

@@ -17,6 +17,7 @@ mod json_server;
 mod markdown;
 mod markup;
 mod overview;
+mod parity;
 mod pause_section;
 mod quantity;
 mod report;
@@ -35,6 +36,9 @@ pub use diff_text::{diff_to_markdown, diff_to_table, trend_to_markdown, trend_to
 pub use html::to_html;
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
+pub use parity::{
+    PARITY_JSON_SCHEMA, Parity, ParityCounts, ParityRun, parity_csv, parity_json, parity_markdown, parity_table,
+};
 pub use quantity::{bytes, seconds};
 pub use report::{Parts, Report, Reports};
 pub use sections::issue_text;

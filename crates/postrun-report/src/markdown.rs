@@ -34,7 +34,7 @@ pub(crate) fn to_markdown_text(title: &str, sections: &[Section]) -> String {
     out
 }
 
-fn render(section: &Section, level: usize, out: &mut String) {
+pub(crate) fn render(section: &Section, level: usize, out: &mut String) {
     out.push_str(&format!("\n{} {}\n\n", "#".repeat(level), escape(&section.title)));
     for line in section.lines.iter().filter(|line| !line.is_empty()) {
         // What belongs to the line above is indented, and begins with a label.

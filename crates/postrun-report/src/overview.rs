@@ -15,6 +15,28 @@ const LATENCIES: [(&str, &str, f64); 5] = [
     ("E2E", "e2e_ms", 99.0),
 ];
 
+/// Columns before the first figure: run, load, ok, failed.
+const FIRST_FIGURE: usize = 4;
+/// Before the best figure of a column.
+const BEST: &str = "▸";
+
+/// One figure of every run.
+#[derive(Default)]
+struct Column {
+    values: Vec<Option<f64>>,
+}
+
+impl Column {
+    /// Rows with the best value. None where all are the same, or where only one run has it: there is nothing to choose.
+    fn best(&self, higher: bool) -> Vec<usize> {
+        let known = || self.values.iter().flatten().copied();
+        let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+        let best = if higher { high } else { low };
+        let rows = self.values.iter().enumerate().filter(|(_, v)| **v == Some(best)).map(|(row, _)| row);
+        if low < high { rows.collect() } else { Vec::new() }
+    }
+}
+
 /// One row a run. Where a file holds the client's summary only, the client's figure stands in, marked.
 pub(crate) fn overview(reports: &[Report]) -> Section {
     let runs: Vec<&RunAnalysis> = reports.iter().map(|r| &r.run).collect();
@@ -32,6 +54,7 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
     // E2E, load, ITL, TPOT: what is left still says how much, how many failed and how long one waits.
     grid.drop_order = vec![10, 1, 9, 8];
     let (mut borrowed, mut few) = (false, false);
+    let mut columns: Vec<Column> = Vec::new();
     let names = short_labels(&runs);
     for (at, (a, name)) in runs.iter().copied().zip(names).enumerate() {
         let mut row = vec![name, load(a), a.requests.ok.to_string(), a.requests.failed.to_string()];
@@ -39,14 +62,18 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
             borrowed |= value.is_some();
             cell(value.map(|v| format!("{}†", number(v))))
         };
+        let mut values: Vec<Option<f64>> = Vec::new();
         for id in ["requests_per_s", "output_tokens_per_s"] {
+            values.push(a.value(id));
             row.push(match a.value(id) {
                 Some(v) => number(v),
                 None => theirs(reported(a, id, "value")),
             });
         }
         for (_, id, p) in LATENCIES {
-            row.push(match a.metric(id).and_then(|s| s.percentile(p)) {
+            let own = a.metric(id).and_then(|s| s.percentile(p));
+            values.push(own.map(|x| x.value));
+            row.push(match own {
                 Some(x) => {
                     few |= x.few_samples;
                     format!("{}{}", ms(x.value), few_mark(x))
@@ -55,13 +82,28 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
             });
         }
         if goodput {
+            values.push(a.value("goodput_requests_per_s"));
             row.push(cell(a.value("goodput_requests_per_s").map(number)));
         }
+        columns.resize_with(values.len(), Column::default);
+        columns.iter_mut().zip(values).for_each(|(column, value)| column.values.push(value));
         row.push(verdict(&reports[at].diagnosis));
         grid.push(row);
     }
+    // Throughput and goodput are better the higher, latencies the lower.
+    let rates = [0, 1, 2 + LATENCIES.len()];
+    let mut marked = false;
+    for (at, column) in columns.iter().enumerate() {
+        for row in column.best(rates.contains(&at)) {
+            grid.rows[row].cells[FIRST_FIGURE + at].insert_str(0, BEST);
+            marked = true;
+        }
+    }
     let mut section = Section::new(format!("{} runs", runs.len()));
     section.table = Some(grid);
+    if marked {
+        section.notes.push(format!("{BEST} best of the runs."));
+    }
     if few {
         section.notes.push(FEW_NOTE.to_string());
     }
@@ -106,4 +148,19 @@ fn load(a: &RunAnalysis) -> String {
     let limit = load.max_concurrency.map(|c| format!("≤{c}"));
     let parts: Vec<String> = rate.into_iter().chain(limit).collect();
     if parts.is_empty() { "-".to_string() } else { parts.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_is_marked_where_there_is_a_choice() {
+        let best = |values: &[Option<f64>], higher| Column { values: values.to_vec() }.best(higher);
+        assert_eq!(best(&[Some(3.0), None, Some(5.0), Some(5.0)], true), [2, 3]);
+        assert_eq!(best(&[Some(3.0), None, Some(5.0)], false), [0]);
+        assert!(best(&[Some(3.0), Some(3.0)], true).is_empty());
+        assert!(best(&[Some(3.0), None], false).is_empty());
+        assert!(best(&[], false).is_empty());
+    }
 }

@@ -61,12 +61,19 @@ pub(crate) fn headline(a: &RunAnalysis) -> Section {
     what.extend(m.model.clone());
     what.extend(m.load.backend.as_ref().map(|b| format!("backend {b}")));
     s.lines.push(what.join(", "));
+    if a.convention.is_another() {
+        s.lines.push(format!(
+            "metrics as {} defines them ({}); `postrun explain NAME` shows how",
+            a.convention.id, a.convention.title
+        ));
+    }
     if let Some(w) = a.window {
         let (from, to) = (seconds(w.start_ns as f64 / 1e9), seconds(w.end_ns as f64 / 1e9));
         s.lines.push(format!("only the window from {from} to {to} after the first send"));
     }
     let r = a.requests;
-    let mut requests = format!("{} requests: {} ok, {} failed", r.total, r.ok, r.failed);
+    let noun = if r.total == 1 { "request" } else { "requests" };
+    let mut requests = format!("{} {noun}: {} ok, {} failed", r.total, r.ok, r.failed);
     if r.failed > 0 {
         requests.push_str(&format!(" ({})", percent(a.value("failure_rate").unwrap_or(0.0))));
     }
@@ -158,6 +165,7 @@ fn latency_rows<'a>(metrics: &'a [MetricSummary], a: &RunAnalysis) -> Vec<(&'sta
     let same = find("itl_ms").zip(find("itl_per_token_ms")).is_some_and(|(a, b)| look_alike(a, b));
     let smoothed = a.manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
     let label = |id: &'static str| match id {
+        "itl_ms" if !a.convention.itl_is_gaps() => "ITL (request mean)",
         "itl_ms" if same && smoothed => "ITL (client's means)",
         "itl_ms" if same => "ITL",
         id => metric_label(id),

@@ -44,7 +44,7 @@ pub(crate) fn to_text(sections: &[Section], look: Look) -> String {
     out
 }
 
-fn render(section: &Section, look: Look, out: &mut String) {
+pub(crate) fn render(section: &Section, look: Look, out: &mut String) {
     if !out.is_empty() {
         out.push('\n');
     }

@@ -60,13 +60,17 @@ pub enum IssueCode {
     DoubleFact,
     DuplicateRequest,
     SampledRequests,
+    UnitInDoubt,
     DamagedFile,
     FileNotUsed,
+    OtherModel,
+    AmbiguousRecording,
+    ClockOffsetRefuted,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 43] = [
+    pub const ALL: [IssueCode; 47] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -108,8 +112,12 @@ impl IssueCode {
         IssueCode::DoubleFact,
         IssueCode::DuplicateRequest,
         IssueCode::SampledRequests,
+        IssueCode::UnitInDoubt,
         IssueCode::DamagedFile,
         IssueCode::FileNotUsed,
+        IssueCode::OtherModel,
+        IssueCode::AmbiguousRecording,
+        IssueCode::ClockOffsetRefuted,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -201,10 +209,22 @@ impl IssueCode {
             IssueCode::SampledRequests => {
                 "the file keeps a sample of its requests; counts and rates made from the rows are too low"
             }
+            IssueCode::UnitInDoubt => {
+                "times that no server has in most rows: probably another unit than the mapping or the column's name says; kept"
+            }
             IssueCode::DamagedFile => {
                 "the compressed file is cut or damaged; what stood before the damage was read, what came after it is missing"
             }
             IssueCode::FileNotUsed => "a file that was named holds nothing usable; the figures are without it",
+            IssueCode::OtherModel => {
+                "the server served another model than the client asked for: the file may be of another server"
+            }
+            IssueCode::AmbiguousRecording => {
+                "a file of the server could belong to the run in more than one way; its clock was not aligned by it"
+            }
+            IssueCode::ClockOffsetRefuted => {
+                "the clock offset given by the user contradicts the recordings; it was used all the same"
+            }
             IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
         }
     }
@@ -227,6 +247,7 @@ impl IssueCode {
             IssueCode::TruncatedRecord
             | IssueCode::BadRecord
             | IssueCode::UnreadRest
+            | IssueCode::UnitInDoubt
             | IssueCode::DamagedFile
             | IssueCode::FileNotUsed
             | IssueCode::OutputTokensRequested => Severity::Error,

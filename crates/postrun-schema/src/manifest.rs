@@ -122,10 +122,11 @@ pub struct ServerClock {
     pub kind: ClockKind,
     /// What this clock read at the origin of the dataset's server times, in nanoseconds (Unix time for a wall clock).
     pub origin_unix_ns: Option<i64>,
-    /// Server clock minus client clock, both as their sources wrote them; null: not aligned, and then no server time
-    /// may be compared with a client time.
+    /// Server clock minus client clock, both as their sources wrote them; null: not aligned, or a local clock of unknown
+    /// zone.
     pub offset_ns: Option<i64>,
-    /// Half-width of the interval in which the true offset lies.
+    /// Half-width of the interval in which the true offset lies; null: not aligned, and then no server time may be
+    /// compared with a client time.
     pub offset_uncertainty_ns: Option<i64>,
     /// How much the server clock gains on the client clock, in parts per million; null: not measured.
     #[serde(default)]

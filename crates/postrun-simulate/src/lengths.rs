@@ -80,6 +80,20 @@ impl Lengths {
         }
     }
 
+    /// A mixture whose longest part draws from its shortest: every other length stays what it is.
+    pub(crate) fn without_longest(&self) -> Lengths {
+        let Lengths::Mixture { parts } = self else { return self.clone() };
+        let by_mean = |a: &&Part, b: &&Part| a.lengths.mean().total_cmp(&b.lengths.mean());
+        let (Some(shortest), Some(longest)) = (parts.iter().min_by(by_mean), parts.iter().max_by(by_mean)) else {
+            return self.clone();
+        };
+        let usual = |p: &Part| Part {
+            weight: p.weight,
+            lengths: if p == longest { &shortest.lengths } else { &p.lengths }.clone(),
+        };
+        Lengths::Mixture { parts: parts.iter().map(usual).collect() }
+    }
+
     pub(crate) fn draw(&self, rng: &mut Rng) -> u32 {
         match self {
             Lengths::Constant { tokens } => *tokens,

@@ -2,7 +2,8 @@
 //!
 //! A [`Scenario`] says what is simulated, [`simulate`] yields a [`Run`] in which everything is known, and [`write`] puts it
 //! into the files a real run leaves behind (a vLLM benchmark result, a server log, scrapes of metrics, request spans),
-//! with the truth beside them. [`scenarios`] is a library of runs with known causes, on which diagnosis is evaluated.
+//! with the truth beside them. [`scenarios`] is a library of runs with known causes, on which diagnosis is evaluated;
+//! [`effects`] measures what each cause does to the figures, by taking it away.
 //!
 //! # The model
 //! Time is whole nanoseconds and goes from event to event: a request is due, arrives, is queued; a step ends; the client
@@ -20,6 +21,7 @@
 mod cause;
 mod client;
 mod cost;
+mod counterfactual;
 mod defaults;
 mod engine;
 #[cfg(test)]
@@ -38,10 +40,12 @@ mod stats;
 mod summary;
 mod validate;
 mod windows;
+mod without;
 mod workload;
 pub mod write;
 
 pub use cause::{CAUSES, Cause};
+pub use counterfactual::{Effect, effects, primary};
 pub use error::{Result, SimulateError};
 pub use evidence::{consequences, supports};
 pub use lengths::{Lengths, Part};

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct Scenario {
     /// Name of the run; becomes the label in the result.
     pub name: String,
-    /// Causes this scenario injects, the primary first; empty for a healthy run. Copied to the truth, without effect.
+    /// Causes this scenario injects, in no order that means anything; empty for a healthy run. Copied to the truth, without
+    /// effect.
     pub causes: Vec<Cause>,
     /// Start of all random numbers.
     pub seed: u64,

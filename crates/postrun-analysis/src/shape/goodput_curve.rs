@@ -48,7 +48,7 @@ pub(super) fn of(from: &Sources<'_>) -> Option<GoodputCurve> {
         factors.iter().map(|f| needed.partition_point(|n| n <= f) as f64 / requests as f64).collect::<Vec<f64>>()
     };
     let needed = |o: &crate::objective::Objective| -> Vec<f64> {
-        from.rows().map(|i| o.value(r, i).map_or(f64::INFINITY, |v| v / o.at_most_ns)).collect()
+        from.rows().map(|i| o.value(r, from.redefined, i).map_or(f64::INFINITY, |v| v / o.at_most_ns)).collect()
     };
     let single: Vec<Vec<f64>> = objectives.iter().map(needed).collect();
     let worst = |k: usize| single.iter().map(|list| list[k]).fold(0.0, f64::max);

@@ -20,6 +20,7 @@ pub use quantiles::Quantiles;
 pub(crate) use gap_bins::of_counts;
 
 use crate::bucket::BucketEdges;
+use crate::convention::redefined::Redefined;
 use crate::error::AnalysisError;
 use crate::objective::Objective;
 use crate::requests::Requests;
@@ -52,6 +53,7 @@ pub(crate) struct Sources<'a> {
     /// Bucket of each request.
     pub assigned: &'a [Option<u32>],
     pub objectives: &'a [Objective],
+    pub redefined: &'a Redefined,
     pub stalls: Option<&'a Stalls>,
     pub gaps: Vec<GapBin>,
     pub window: Option<Window>,

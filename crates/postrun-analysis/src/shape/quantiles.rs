@@ -29,7 +29,8 @@ pub(super) fn of(from: &Sources<'_>) -> Vec<Quantiles> {
             continue;
         }
         let column = &from.requests.values[position];
-        let mut values: Vec<f64> = from.rows().map(|i| column[i]).filter(|v| v.is_finite()).collect();
+        let value = |i: usize| from.redefined.value(position, i).unwrap_or(column[i]);
+        let mut values: Vec<f64> = from.rows().map(value).filter(|v| v.is_finite()).collect();
         let wanted = percentiles(values.len());
         if let Some(s) = Summary::of(&mut values, &wanted) {
             let points = s.percentiles.iter().map(|p| (p.p, p.value)).collect();

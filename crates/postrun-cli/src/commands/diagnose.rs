@@ -11,9 +11,12 @@ use postrun_report::{Look, Parts, Report, to_json, to_markdown, to_table};
 /// True when a finding met `--fail-on`.
 pub fn run(args: DiagnoseArgs) -> Result<bool, CliError> {
     let rules = report::rules(args.rules.as_deref())?;
-    let opened = runs::open(&args.inputs, args.input_format.as_deref(), false, args.clock_offset)?;
+    let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
+    let reading = postrun_ingest::Options { clock_offset_ns: args.clock_offset, ..reading };
+    let opened = runs::open(&args.inputs, reading)?;
     let objectives = args.slo.map(|slo| slo.0).unwrap_or_default();
-    let reports = report::reports(&opened, &Options { objectives, ..Options::default() }, &rules)?;
+    let options = Options { objectives, convention: args.convention, ..Options::default() };
+    let reports = report::reports(&opened, &options, &rules)?;
     let text = match args.format {
         DiagnosisFormat::Table => {
             to_table(&reports, Parts::Diagnosis, Look { width: width(), styled: styled() && args.output.is_none() })

@@ -83,7 +83,7 @@ fn settings(args: &DiffArgs, budget: &Budget) -> Result<Settings, CliError> {
 }
 
 fn open(arg: &str, args: &DiffArgs) -> Result<Runs, CliError> {
-    runs::open(&[arg.to_string()], args.input_format.as_deref(), false, None)
+    runs::open(&[arg.to_string()], runs::options(args.input_format.as_deref(), &args.reading)?)
 }
 
 /// What is named alone is one run.

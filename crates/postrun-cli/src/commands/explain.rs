@@ -2,16 +2,14 @@
 
 use crate::args::ExplainArgs;
 use crate::error::CliError;
+use crate::nearest::did_you_mean;
 use crate::output::print_wrapped;
-use postrun_analysis::{METRICS, TOPICS, find_metric};
+use postrun_analysis::{CLIENTS, ClientConvention, Defined, EXAMPLE, METRICS, TOPICS, find_metric};
 use postrun_diagnose::{RULES, RULES_FILE, Rule, Threshold, find_rule};
 use postrun_diff::PAGES;
 use postrun_export::{TARGETS, find_target};
 use postrun_ingest::INGESTORS;
 use postrun_schema::IssueCode;
-
-/// Closer than this (0 to 1), a name may have been meant.
-const LIKE: f64 = 0.75;
 
 pub fn run(args: ExplainArgs) -> Result<(), CliError> {
     match page(args.name.trim()) {
@@ -24,7 +22,8 @@ fn page(name: &str) -> Option<String> {
     let id = name.to_lowercase().replace(['-', ' '], "_");
     let by_label = || METRICS.iter().copied().find(|m| m.label.eq_ignore_ascii_case(name));
     if let Some(metric) = find_metric(&id).or_else(by_label) {
-        return Some(format!("{} ({})\n\n{}", metric.id, metric.label, flow(&metric.doc.text())));
+        let definition = flow(&metric.doc.text());
+        return Some(format!("{} ({})\n\n{definition}{}", metric.id, metric.label, conventions(metric.id)));
     }
     if let Some(ingestor) = INGESTORS.iter().find(|i| i.id == id) {
         return Some(format!("{} ({})\n\n{}", ingestor.id, ingestor.title, flow(&ingestor.doc.text())));
@@ -46,6 +45,31 @@ fn page(name: &str) -> Option<String> {
     }
     let code = IssueCode::ALL.iter().find(|c| c.id() == id)?;
     Some(format!("{id} (data quality)\n\n{}", code.meaning()))
+}
+
+/// How every client defines a metric, and what one same request gives by it.
+fn conventions(metric: &str) -> String {
+    let defined: Vec<_> = CLIENTS.iter().filter_map(|c| Some((c.id, c.defined(metric)?, c))).collect();
+    if defined.is_empty() {
+        return String::new();
+    }
+    let values: Vec<Option<f64>> = defined.iter().map(|(.., client)| EXAMPLE.value_ms(client, metric)).collect();
+    let wide = defined.iter().map(|(id, ..)| id.len()).max().unwrap_or(0);
+    let worked = values.iter().any(Option::is_some);
+    let line = |((id, defined, _), value): (&(&str, &Defined, &&ClientConvention), &Option<f64>)| {
+        let value = if worked { format!("{:>9}  ", value.map_or("-".to_string(), shown)) } else { String::new() };
+        let name = if *id == "postrun" { String::new() } else { format!("{}: ", defined.name) };
+        format!("  {id:<wide$}  {value}{name}{}", defined.text)
+    };
+    let lines: Vec<String> = defined.iter().zip(&values).map(line).collect();
+    let example = if worked { format!("One request, under each: {}\n\n", EXAMPLE.text()) } else { String::new() };
+    format!("\n\n# Conventions\n\n{example}{}", lines.join("\n"))
+}
+
+/// Milliseconds without needless zeros.
+fn shown(ms: f64) -> String {
+    let text = format!("{ms:.2}");
+    format!("{} ms", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// The thresholds of a rule with their reasons, as they can be set in a rules file.
@@ -81,17 +105,7 @@ fn unknown(name: &str) -> String {
     let ids = ids.chain(RULES.iter().map(|r| r.id.to_string())).chain(["rules_file".to_string()]);
     let ids = ids.chain(PAGES.iter().map(|(id, _)| id.to_string()));
     let ids = ids.chain(TARGETS.iter().map(|t| t.id.to_string()));
-    let mut near: Vec<(f64, String)> = ids
-        .chain(IssueCode::ALL.iter().map(|c| c.id()))
-        .map(|id| (strsim::jaro_winkler(&id, &name.to_lowercase()), id))
-        .filter(|(likeness, _)| *likeness >= LIKE)
-        .collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let near: Vec<String> = near.into_iter().take(3).map(|(_, id)| id).collect();
-    let hint = match near.is_empty() {
-        true => String::new(),
-        false => format!("; did you mean {}?", near.join(" or ")),
-    };
+    let hint = did_you_mean(name, ids.chain(IssueCode::ALL.iter().map(|c| c.id())));
     format!("nothing is called {name:?}{hint} (`postrun list metrics|rules|formats|topics|quality` names everything)")
 }
 

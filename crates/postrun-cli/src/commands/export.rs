@@ -4,7 +4,7 @@ use super::report::tell_apart;
 use super::runs;
 use crate::args::ExportArgs;
 use crate::error::CliError;
-use crate::output::{say, stream_file};
+use crate::output::{file_name, say, stream_file};
 use postrun_export::{ExportError, Target, find_target};
 use postrun_schema::Dataset;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -18,7 +18,9 @@ pub fn run(args: ExportArgs) -> Result<(), CliError> {
         let hint = format!("{} is not text; name a file with -o, or pipe it on", target.id);
         return Err(CliError::Argument(hint));
     }
-    let opened = runs::open(&args.inputs, args.input_format.as_deref(), args.strict, args.clock_offset)?;
+    let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
+    let reading = postrun_ingest::Options { strict: args.strict, clock_offset_ns: args.clock_offset, ..reading };
+    let opened = runs::open(&args.inputs, reading)?;
     match (opened.datasets.as_slice(), output) {
         ([dataset], None) => to_stdout(target, dataset),
         ([dataset], Some(path)) if !path.is_dir() => to_file(target, dataset, path),
@@ -51,7 +53,7 @@ fn to_folder(target: &Target, datasets: &[Dataset], dir: &Path) -> Result<(), Cl
     let mut nothing = None;
     let mut written = 0;
     for (dataset, label) in datasets.iter().zip(labels) {
-        match to_file(target, dataset, &dir.join(format!("{label}.{}", target.ending))) {
+        match to_file(target, dataset, &dir.join(format!("{}.{}", file_name(&label), target.ending))) {
             // One run of many that cannot be drawn does not keep the others from it.
             Err(error @ CliError::Export(ExportError::NothingToDraw { .. })) => {
                 say(&format!("left out: {error}"));

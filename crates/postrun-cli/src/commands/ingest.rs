@@ -1,12 +1,12 @@
 //! `postrun ingest INPUT... [-o DIR]`.
 
-use super::runs::say_left_alone;
+use super::runs::{options, say_left_alone};
 use crate::args::IngestArgs;
 use crate::cleanup;
 use crate::error::CliError;
 use crate::output::{print, say};
 use crate::progress::Progress;
-use postrun_ingest::{Input, Options, find_ingestor, ingest};
+use postrun_ingest::{Input, Options, ingest};
 use postrun_report::issue_text;
 use postrun_schema::{Severity, Table, partial_folder};
 use std::path::PathBuf;
@@ -17,16 +17,16 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
         Some(dir) => dir,
         None => default_target(&inputs)?,
     };
+    let options = options(args.format.as_deref(), &args.reading)?;
     cleanup::on_signal(&partial_folder(&target));
     let progress = Progress::start(&inputs);
     let options = Options {
-        format: args.format.as_deref().map(find_ingestor).transpose()?,
         label: args.label,
         replace: args.force,
         strict: args.strict,
         clock_offset_ns: args.clock_offset,
         progress: Some(progress.counter()),
-        scratch: false,
+        ..options
     };
     let outcome = ingest(&inputs, &target, &options)?;
     drop(progress);

@@ -2,6 +2,7 @@
 
 mod charts;
 pub mod completions;
+pub mod demo;
 pub mod diagnose;
 pub mod diff;
 pub mod explain;
@@ -9,6 +10,8 @@ pub mod export;
 pub mod ingest;
 pub mod inspect;
 pub mod list;
+pub mod man;
+pub mod parity;
 pub mod report;
 mod runs;
 pub mod simulate;

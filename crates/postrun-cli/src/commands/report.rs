@@ -17,13 +17,17 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         None => by_ending(args.output.as_deref())?,
     };
     let rules = rules(args.rules.as_deref())?;
-    let opened = runs::open(&args.inputs, args.input_format.as_deref(), args.strict, args.clock_offset)?;
+    let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
+    let reading = postrun_ingest::Options { strict: args.strict, clock_offset_ns: args.clock_offset, ..reading };
+    let opened = runs::open(&args.inputs, reading)?;
     let options = Options {
         buckets: args.buckets,
         percentiles: args.percentiles,
         objectives: args.slo.map(|slo| slo.0).unwrap_or_default(),
         window: args.window,
+        convention: args.convention,
         shapes: format == ReportFormat::Html || args.charts.is_some(),
+        metrics_only: false,
     };
     let reports = reports(&opened, &options, &rules)?;
     if let Some(dir) = &args.charts {

@@ -1,12 +1,17 @@
 //! From what the user named to opened datasets: datasets as they are, raw files ingested on the fly.
 
+use crate::args::ReadingArgs;
 use crate::cleanup;
 use crate::error::CliError;
+use crate::nearest::did_you_mean;
 use crate::output::say;
 use crate::progress::Progress;
-use postrun_ingest::{Input, LeftAlone, Options, Outcome, find_ingestor, ingest};
+use postrun_ingest::{
+    INGESTORS, IngestError, Ingestor, Input, LeftAlone, Mapping, Options, Outcome, find_ingestor, ingest,
+};
 use postrun_schema::{Dataset, MANIFEST_FILE, find_datasets};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// Opened runs, and the folder that holds those made on the fly. Dropping it removes them.
@@ -17,13 +22,25 @@ pub struct Runs {
     _scratch: Option<TempDir>,
 }
 
-/// Opens everything the user named.
-pub fn open(
-    args: &[String],
-    input_format: Option<&str>,
-    strict: bool,
-    clock_offset_ns: Option<i64>,
-) -> Result<Runs, CliError> {
+/// How the user wants raw files read.
+pub fn options(format: Option<&str>, reading: &ReadingArgs) -> Result<Options, CliError> {
+    let mapping = reading.mapping.as_deref().map(mapping).transpose()?;
+    Ok(Options {
+        format: format.map(format_named).transpose()?,
+        mapping,
+        max_expansion: Some(reading.max_expansion),
+        ..Options::default()
+    })
+}
+
+fn mapping(path: &Path) -> Result<Arc<Mapping>, CliError> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|source| CliError::Read { file: name.clone(), source })?;
+    Ok(Arc::new(Mapping::from_toml(&name, &text)?))
+}
+
+/// Opens everything the user named; raw files are ingested with these options.
+pub fn open(args: &[String], options: Options) -> Result<Runs, CliError> {
     let mut folders: Vec<PathBuf> = Vec::new();
     let mut raw: Vec<Input> = Vec::new();
     let mut raw_at = 0;
@@ -50,12 +67,23 @@ pub fn open(
     let mut datasets = folders.iter().map(|f| Dataset::open(f)).collect::<Result<Vec<_>, _>>()?;
     if !raw.is_empty() {
         let dir = scratch_dir()?;
-        let made = ingest_all(&raw, &dir.path().join("runs"), input_format, strict, clock_offset_ns)?;
+        let made = ingest_all(&raw, &dir.path().join("runs"), options)?;
         let own = made.datasets.iter().map(|f| Dataset::open_own(f)).collect::<Result<Vec<_>, _>>()?;
         datasets.splice(raw_at..raw_at, own);
         (scratch, outcome) = (Some(dir), Some(made));
     }
     Ok(Runs { datasets, outcome, _scratch: scratch })
+}
+
+/// The format that the user named.
+pub fn format_named(id: &str) -> Result<&'static Ingestor, CliError> {
+    find_ingestor(id).map_err(|error| match error {
+        IngestError::UnknownFormat { name, known } => {
+            let hint = did_you_mean(&name, INGESTORS.iter().map(|i| i.id.to_string()));
+            CliError::Argument(format!("unknown format {name:?}{hint} (known: {known})"))
+        }
+        other => other.into(),
+    })
 }
 
 fn scratch_dir() -> Result<TempDir, CliError> {
@@ -64,22 +92,9 @@ fn scratch_dir() -> Result<TempDir, CliError> {
     made.map_err(|source| CliError::Write { file: std::env::temp_dir().display().to_string(), source })
 }
 
-fn ingest_all(
-    raw: &[Input],
-    target: &Path,
-    format: Option<&str>,
-    strict: bool,
-    clock_offset_ns: Option<i64>,
-) -> Result<Outcome, CliError> {
+fn ingest_all(raw: &[Input], target: &Path, options: Options) -> Result<Outcome, CliError> {
     let progress = Progress::start(raw);
-    let options = Options {
-        format: format.map(find_ingestor).transpose()?,
-        strict,
-        scratch: true,
-        clock_offset_ns,
-        progress: Some(progress.counter()),
-        ..Options::default()
-    };
+    let options = Options { scratch: true, progress: Some(progress.counter()), ..options };
     let outcome = ingest(raw, target, &options)?;
     drop(progress);
     say_left_alone(&outcome);
@@ -108,6 +123,7 @@ pub fn say_left_alone(outcome: &Outcome) {
         names.dedup();
         let more = if names.len() > NAMED { ", …" } else { "" };
         names.truncate(NAMED);
-        say(&format!("left alone: {} file(s) of no known format: {}{more}", unknown.len(), names.join(", ")));
+        let files = if unknown.len() == 1 { "1 file".to_string() } else { format!("{} files", unknown.len()) };
+        say(&format!("left alone: {files} of no known format: {}{more}", names.join(", ")));
     }
 }

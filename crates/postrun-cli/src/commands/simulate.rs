@@ -3,6 +3,7 @@
 use crate::args::SimulateArgs;
 use crate::cleanup;
 use crate::error::CliError;
+use crate::nearest::did_you_mean;
 use crate::output::print;
 use postrun_schema::partial_folder;
 use postrun_simulate::{Scenario, scenarios, simulate, write};
@@ -44,8 +45,9 @@ fn find(name: &str) -> Result<Scenario, CliError> {
         return Ok(found.scenario);
     }
     if !Path::new(name).is_file() {
+        let near = did_you_mean(name, scenarios().into_iter().map(|s| s.name));
         let hint = "`postrun list scenarios` names them; a file of one is read too";
-        return Err(CliError::Argument(format!("no scenario and no file is called {name:?} ({hint})")));
+        return Err(CliError::Argument(format!("no scenario and no file is called {name:?}{near} ({hint})")));
     }
     let text = std::fs::read_to_string(name).map_err(|source| CliError::Read { file: name.to_string(), source })?;
     Ok(Scenario::from_json(&text)?)

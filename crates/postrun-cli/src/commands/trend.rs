@@ -16,7 +16,8 @@ pub fn run(args: TrendArgs) -> Result<(), CliError> {
     let mut analysed = Vec::new();
     // One argument after the other: files of different runs must not be taken for one.
     for input in &args.inputs {
-        let opened = runs::open(std::slice::from_ref(input), args.input_format.as_deref(), false, None)?;
+        let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
+        let opened = runs::open(std::slice::from_ref(input), reading)?;
         for dataset in &opened.datasets {
             analysed.push(analyse(dataset, &Options::default())?);
         }

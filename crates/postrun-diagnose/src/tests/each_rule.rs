@@ -34,3 +34,14 @@ fn pages_and_thresholds_are_complete() {
         assert!(rule.explained_by.iter().all(|id| known(&id)), "{}: {:?}", rule.id, rule.explained_by);
     }
 }
+
+#[test]
+fn metrics_alone_are_the_same_metrics() {
+    let result = serde_json::to_vec(&client_result(&labelled("frequent_preemption"))).unwrap();
+    let files = [("result.json", result)];
+    let whole = analysed(&files);
+    let alone = analysed_for(&files, &Options { metrics_only: true, ..Options::default() });
+    assert_eq!((&alone.metrics, &alone.values), (&whole.metrics, &whole.values));
+    assert!(whole.stalls.is_some() && whole.evidence.ttft.is_some());
+    assert!(alone.stalls.is_none() && alone.evidence == Default::default());
+}

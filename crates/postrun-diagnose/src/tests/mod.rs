@@ -17,6 +17,10 @@ use std::path::PathBuf;
 
 /// Ingests files that are written for it, and analyses the one run in them.
 fn analysed(files: &[(&str, Vec<u8>)]) -> RunAnalysis {
+    analysed_for(files, &Options::default())
+}
+
+fn analysed_for(files: &[(&str, Vec<u8>)], options: &Options) -> RunAnalysis {
     let dir = tempfile::tempdir().unwrap();
     let paths: Vec<PathBuf> = files.iter().map(|(name, _)| dir.path().join(name)).collect();
     for (path, (_, bytes)) in paths.iter().zip(files) {
@@ -25,7 +29,7 @@ fn analysed(files: &[(&str, Vec<u8>)]) -> RunAnalysis {
     let inputs: Vec<Input> = paths.iter().map(|p| Input::from_arg(&p.to_string_lossy())).collect();
     let target = dir.path().join("dataset");
     ingest(&inputs, &target, &postrun_ingest::Options::default()).unwrap();
-    analyse(&Dataset::open(&target).unwrap(), &Options::default()).unwrap()
+    analyse(&Dataset::open(&target).unwrap(), options).unwrap()
 }
 
 /// The client's result of a simulated run, as JSON.

@@ -56,3 +56,20 @@ fn preemption_is_named_before_what_follows_from_it() {
         assert!(f.caused_by.iter().any(|c| c == "frequent_preemption"), "{:?}", f.caused_by);
     }
 }
+
+#[test]
+fn itl_that_misleads_goes_before_what_costs_nothing() {
+    let rule = "speculation_or_chunking_distorts_itl";
+    let mut scenario = labelled(rule);
+    let severity = |s: &Scenario| {
+        let diagnosis = diagnosed(&recorded(s));
+        diagnosis.findings.iter().find(|f| f.rule == rule).map(|f| f.severity)
+    };
+    assert_eq!(severity(&scenario), Some(Severity::Warning));
+    (scenario.speculation.draft_tokens, scenario.speculation.acceptance) = (1, 0.35);
+    assert_eq!(severity(&scenario), Some(Severity::Info));
+    // A closed loop that just fits waits for nothing, while ITL is eight times the time of a token.
+    let mut full = labelled("memory_near_limit");
+    full.server.stream_interval = 8;
+    assert_eq!(found(&diagnosed(&recorded(&full)))[..2], [rule, "memory_near_limit"]);
+}

@@ -49,7 +49,8 @@ const PERCENTILES: [(f64, &str); 11] = [
 
 fn write(dataset: &Dataset, out: Out<'_>) -> Result<Vec<String>, ExportError> {
     let percentiles: Vec<f64> = PERCENTILES.iter().map(|p| p.0).collect();
-    let run = analyse(dataset, &Options { percentiles: percentiles.clone(), ..Options::default() })?;
+    let run =
+        analyse(dataset, &Options { percentiles: percentiles.clone(), metrics_only: true, ..Options::default() })?;
     let lengths = lengths(dataset, &percentiles)?;
     serde_json::to_writer_pretty(&mut *out, &report(&run, &lengths)?)?;
     writeln!(out)?;

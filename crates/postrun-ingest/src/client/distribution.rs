@@ -6,7 +6,12 @@ use postrun_schema::ReportedRow;
 
 /// One figure. `scale` turns the client's unit into that of `name`.
 pub(crate) fn figure(name: &Named, stat: &str, key: &str, value: &Tree, scale: f64) -> Option<ReportedRow> {
-    let Tree::Number(_) = value else { return None };
+    match value {
+        Tree::Number(_) => {}
+        // Some clients put numbers in quotes.
+        Tree::Text(_) if value.number().is_some() => {}
+        _ => return None,
+    }
     Some(ReportedRow {
         metric: if name.metric.is_empty() { key.to_string() } else { name.metric.to_string() },
         stat: stat.to_string(),
@@ -34,18 +39,20 @@ pub(crate) fn figures(name: &Named, key: &str, stats: &Tree, scale: f64, out: &m
     }
 }
 
-/// `avg` is `mean`, `median` `p50`, `p001` the 0.1st percentile, `p999` the 99.9th.
-fn stat_name(stat: &str) -> Option<String> {
+/// `avg` is `mean`, `median` `p50`, `99%` `p99`, `p001` the 0.1st percentile, `p999` the 99.9th.
+pub(crate) fn stat_name(stat: &str) -> Option<String> {
     Some(match stat {
-        "avg" | "mean" => "mean".to_string(),
-        "std" | "std_dev" => "std".to_string(),
+        "avg" | "average" | "mean" => "mean".to_string(),
+        "std" | "std_dev" | "stddev" => "std".to_string(),
         "median" => "p50".to_string(),
         "sum" | "total_sum" => "sum".to_string(),
+        "minimum" => "min".to_string(),
+        "maximum" => "max".to_string(),
         "min" | "max" | "count" => stat.to_string(),
         "p001" => "p0.1".to_string(),
         "p999" => "p99.9".to_string(),
         _ => {
-            let p: f64 = stat.strip_prefix('p')?.parse().ok()?;
+            let p: f64 = stat.strip_prefix('p').or_else(|| stat.strip_suffix('%'))?.parse().ok()?;
             (0.0..=100.0).contains(&p).then(|| format!("p{p}"))?
         }
     })
@@ -74,6 +81,12 @@ mod tests {
                 ("p0.1", Some(500.0))
             ]
         );
-        assert_eq!(stat_name("p05").as_deref(), Some("p5"));
+        let cases = [("p05", "p5"), ("average", "mean"), ("99%", "p99"), ("minimum", "min"), ("p99.9", "p99.9")];
+        for (word, stat) in cases {
+            assert_eq!(stat_name(word).as_deref(), Some(stat));
+        }
+        for word in ["prompt", "p", "p101", "%", "total"] {
+            assert_eq!(stat_name(word), None, "{word}");
+        }
     }
 }

@@ -1,33 +1,48 @@
 //! Several files about one run: its requests, its stages, the whole. The finest one counts, once.
 //!
-//! Load generators write a summary next to the records it sums up. Of the files of one folder and one tool only the finest
-//! layer becomes runs. A coarser file gives way: the figures it stores become what the client reported of the run, and
-//! the settings it names fill the gaps of the manifest. Where times tell that a summary is of another run, it stays one.
+//! Load generators write a summary next to the records it sums up. Of the files of one run only the finest layer becomes
+//! runs. A coarser file gives way: the figures it stores become what the client reported of the run, and the settings it
+//! names fill the gaps of the manifest. Files are of one run where they are of one tool and lie in one folder under one
+//! key, or where both hold the same totals, wherever they lie. Where times tell that a summary is of another run, it
+//! stays one.
 
 use crate::error::IngestError;
 use crate::input::candidate::LeftAlone;
 use crate::sink::Collected;
 use postrun_schema::{Load, Manifest, ReportedRow};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// How much of a run one file tells, the finest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
+    /// Every request with every piece of its answer.
+    Responses,
     /// Every request.
     Requests,
+    /// Every request with every piece of its answer, whose lengths nobody counted.
+    ResponsesWithoutLengths,
     /// Figures of one stage of the load.
     Stage(u32),
     /// Figures of the whole.
     Whole,
+    /// Further figures of the whole, in a file of their own.
+    Supplement,
 }
 
 impl Layer {
+    fn of_requests(self) -> bool {
+        self.rank() <= Layer::ResponsesWithoutLengths.rank()
+    }
+
     fn rank(self) -> u8 {
         match self {
-            Layer::Requests => 0,
-            Layer::Stage(_) => 1,
-            Layer::Whole => 2,
+            Layer::Responses => 0,
+            Layer::Requests => 1,
+            Layer::ResponsesWithoutLengths => 2,
+            Layer::Stage(_) => 3,
+            Layer::Whole => 4,
+            Layer::Supplement => 5,
         }
     }
 }
@@ -38,6 +53,10 @@ pub(crate) struct Part {
     /// The tool; files of another one are another run.
     pub family: &'static str,
     pub layer: Layer,
+    /// What the files of one run share inside a folder, such as a stem or a stage. Empty: the folder.
+    pub key: String,
+    /// What several files can tell of one run, exactly. Empty: nothing.
+    pub totals: String,
     /// First and last event in Unix time, where the file tells.
     pub window_unix_ns: Option<(i64, i64)>,
     /// What the client reported in this file.
@@ -45,6 +64,11 @@ pub(crate) struct Part {
 }
 
 impl Part {
+    /// A file that its folder alone ties to others.
+    pub(crate) fn of(family: &'static str, layer: Layer) -> Part {
+        Part { family, layer, key: String::new(), totals: String::new(), window_unix_ns: None, reported: Vec::new() }
+    }
+
     /// May the two be about the same run?
     fn fits(&self, other: &Part) -> bool {
         match (self.window_unix_ns, other.window_unix_ns) {
@@ -60,20 +84,37 @@ pub(crate) struct Layered {
     pub left_alone: Vec<LeftAlone>,
 }
 
-/// Lets coarser files give way to finer ones of their folder and tool.
+/// Lets coarser files give way to finer ones of their run.
 pub(crate) fn settle(collected: Vec<Collected>, files: &[String]) -> Result<Layered, IngestError> {
-    let folder = |item: &Collected| -> PathBuf {
+    let by_place = |item: &Collected, part: &Part| {
         let name = files.get(item.file).map(String::as_str).unwrap_or_default();
-        Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default()
+        Some((Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default(), part.key.clone()))
     };
-    let mut groups: BTreeMap<(PathBuf, &'static str), Vec<usize>> = BTreeMap::new();
-    for (i, item) in collected.iter().enumerate() {
-        if let Some(part) = &item.part {
-            groups.entry((folder(item), part.family)).or_default().push(i);
-        }
-    }
+    let by_totals =
+        |_: &Collected, part: &Part| (!part.totals.is_empty()).then(|| (PathBuf::new(), part.totals.clone()));
     let mut items: Vec<Option<Collected>> = collected.into_iter().map(Some).collect();
     let mut left_alone = Vec::new();
+    settle_groups(&mut items, by_place, files, &mut left_alone)?;
+    settle_groups(&mut items, by_totals, files, &mut left_alone)?;
+    Ok(Layered { kept: items.into_iter().flatten().collect(), left_alone })
+}
+
+/// What files of one run have in common.
+type Common = (PathBuf, String);
+
+fn settle_groups(
+    items: &mut [Option<Collected>],
+    common: impl Fn(&Collected, &Part) -> Option<Common>,
+    files: &[String],
+    left_alone: &mut Vec<LeftAlone>,
+) -> Result<(), IngestError> {
+    let mut groups: BTreeMap<(Common, &'static str), Vec<usize>> = BTreeMap::new();
+    for (i, item) in items.iter().enumerate() {
+        let Some((item, part)) = item.as_ref().and_then(|item| Some((item, item.part.as_ref()?))) else { continue };
+        if let Some(common) = common(item, part) {
+            groups.entry((common, part.family)).or_default().push(i);
+        }
+    }
     for group in groups.into_values() {
         let rank = |i: &usize| items.get(*i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer.rank());
         let finest = group.iter().filter_map(rank).min();
@@ -83,18 +124,18 @@ pub(crate) fn settle(collected: Vec<Collected>, files: &[String]) -> Result<Laye
             group.iter().filter(|i| layer(i).is_some_and(layers)).count()
         };
         let beside = Beside {
-            requests: has(|layer| layer == Layer::Requests) > 0,
+            requests: has(Layer::of_requests) > 0,
             stages: has(|layer| matches!(layer, Layer::Stage(_))),
             whole: has(|layer| layer == Layer::Whole) > 0,
         };
         for i in coarse {
-            if let Some(why) = give_way(i, &fine, &beside, &mut items)? {
+            if let Some(why) = give_way(i, &fine, &beside, items)? {
                 let name = why.file.and_then(|f| files.get(f)).cloned().unwrap_or_default();
                 left_alone.push(LeftAlone { name, why: why.text.to_string() });
             }
         }
     }
-    Ok(Layered { kept: items.into_iter().flatten().collect(), left_alone })
+    Ok(())
 }
 
 /// What else there is of the run.
@@ -129,7 +170,7 @@ fn give_way(
     let Some(item) = items.get_mut(coarse).and_then(Option::take) else { return Ok(None) };
     let left_out = |text| Ok(Some(LeftOut { file: Some(item.file), text }));
     let rows = match mine.layer {
-        _ if target == coarse && beside.requests => {
+        layer if target == coarse && (beside.requests || layer == Layer::Supplement) => {
             return left_out("sums up one of several runs here; name the two alone");
         }
         _ if target == coarse => return left_out("sums up the stages, which were read one by one"),
@@ -156,7 +197,10 @@ fn of_stage(row: &ReportedRow, stage: u32) -> ReportedRow {
 
 fn take_over(run: &mut Collected, summary: Collected, rows: Vec<ReportedRow>) -> Result<(), IngestError> {
     let Some(part) = &mut run.part else { return Ok(()) };
-    part.reported.extend(rows);
+    // Where both files store a figure, the finer one has more of its digits.
+    let known: BTreeSet<(String, String)> =
+        part.reported.iter().map(|row| (row.metric.clone(), row.stat.clone())).collect();
+    part.reported.extend(rows.into_iter().filter(|row| !known.contains(&(row.metric.clone(), row.stat.clone()))));
     run.run.set_reported(&part.reported)?;
     fill(&mut run.run.manifest, summary.run.manifest);
     run.issues.extend(summary.issues);
@@ -170,11 +214,28 @@ fn fill(manifest: &mut Manifest, summary: Manifest) {
     }
     manifest.model = manifest.model.take().or(summary.model);
     manifest.duration_ns = manifest.duration_ns.or(summary.duration_ns);
-    if manifest.load == Load::default() {
-        manifest.load = summary.load;
-    }
+    let (counted, theirs) = (&mut manifest.counted, summary.counted);
+    counted.completed = counted.completed.or(theirs.completed);
+    counted.failed = counted.failed.or(theirs.failed);
+    counted.prompt_tokens = counted.prompt_tokens.or(theirs.prompt_tokens);
+    counted.output_tokens = counted.output_tokens.or(theirs.output_tokens);
+    fill_load(&mut manifest.load, summary.load);
     for (key, value) in summary.server {
         manifest.server.entry(key).or_insert(value);
     }
     manifest.sources.extend(summary.sources);
+}
+
+fn fill_load(load: &mut Load, theirs: Load) {
+    load.unbounded |= theirs.unbounded && load.request_rate.is_none();
+    load.request_rate = load.request_rate.or(theirs.request_rate);
+    load.burstiness = load.burstiness.or(theirs.burstiness);
+    load.max_concurrency = load.max_concurrency.or(theirs.max_concurrency);
+    load.num_prompts = load.num_prompts.or(theirs.num_prompts);
+    load.dataset = load.dataset.take().or(theirs.dataset);
+    load.backend = load.backend.take().or(theirs.backend);
+    load.date = load.date.take().or(theirs.date);
+    for (key, value) in theirs.other {
+        load.other.entry(key).or_insert(value);
+    }
 }

@@ -1,7 +1,10 @@
 //! A manifest of which only the tool is known.
 
+use crate::json::{Tree, shorten};
 use postrun_schema::{Clock, ClockKind, Clocks, Counted, Load, Manifest, SCHEMA, TokenSource, Tool};
 use std::collections::BTreeMap;
+
+const KEPT_SETTING_BYTES: usize = 200;
 
 /// For the ingestor to fill in.
 pub(crate) fn of_tool(name: &str, version: Option<String>, how_known: &str) -> Manifest {
@@ -40,4 +43,32 @@ pub(crate) fn clock(kind: ClockKind, origin: Option<i64>) -> Clock {
             Clock { kind: ClockKind::Monotonic, origin_unix_ns: None, origin_source_ns: Some(at) }
         }
     }
+}
+
+/// Texts and numbers of an object as settings of the load, without those in `but`.
+pub(crate) fn settings(load: &mut Load, members: &[(String, Tree)], but: &[&str]) {
+    for (key, value) in members.iter().filter(|(key, _)| !but.contains(&key.as_str())) {
+        let text = match value {
+            Tree::Text(text) if !text.is_empty() => text.clone(),
+            Tree::Number(text) => text.clone(),
+            Tree::Bool(yes) => yes.to_string(),
+            _ => continue,
+        };
+        load.other.insert(key.clone(), shorten(text, KEPT_SETTING_BYTES));
+    }
+}
+
+/// Facts that are not in a recording, as texts.
+pub(crate) fn facts(list: &[&str]) -> Vec<String> {
+    list.iter().map(|fact| (*fact).to_string()).collect()
+}
+
+/// A stopwatch's reading that can be a run's: a microsecond to 31 years.
+pub(crate) fn duration_ns(seconds: f64) -> Option<i64> {
+    (1e-6..1e9).contains(&seconds).then(|| (seconds * 1e9).round() as i64)
+}
+
+/// A count of requests or tokens of a whole run.
+pub(crate) fn total(value: &Tree) -> Option<u64> {
+    value.integer().and_then(|n| u64::try_from(n).ok())
 }

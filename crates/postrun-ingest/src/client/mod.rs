@@ -1,10 +1,14 @@
 //! What the readers of per-request records of clients share: checked values, rows that wait for their origin, figures
 //! that a client stored, and which of several files about one run counts.
 
+pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod distribution;
+pub(crate) mod file;
+mod judge;
 pub(crate) mod layer;
 pub(crate) mod manifest;
+pub(crate) mod object;
 pub(crate) mod row_spool;
 pub(crate) mod run_rows;
 #[cfg(test)]

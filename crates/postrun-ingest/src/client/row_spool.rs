@@ -83,6 +83,10 @@ fn each_field(row: &mut RequestRow, way: &mut impl Way) -> Result<()> {
         &mut row.reasoning_tokens,
         &mut row.requested_output_tokens,
         &mut row.first_chunk_tokens,
+        &mut row.client_prompt_tokens,
+        &mut row.client_output_tokens,
+        &mut row.counted_chunks,
+        &mut row.counted_events,
         &mut row.preemptions,
         &mut row.chunks,
     ] {
@@ -98,6 +102,7 @@ fn each_field(row: &mut RequestRow, way: &mut impl Way) -> Result<()> {
         &mut row.e2e_ns,
         &mut row.stream_end_ns,
         &mut row.first_byte_ns,
+        &mut row.client_itl_ns,
         &mut row.queue_ns,
         &mut row.prefill_ns,
         &mut row.decode_ns,

@@ -1,9 +1,13 @@
 //! The rows of one run as its records come in: each is judged, its chunks are written, and it waits for the first send.
 
+use super::judge::judge;
+use super::layer::Part;
 use super::row_spool::RowSpool;
+use super::value::Judge;
 use crate::error::IngestError;
-use crate::sink::{Fingerprint, RunSink};
-use postrun_schema::{DatasetWriter, IssueCode, Issues, RequestRow, Status};
+use crate::json::Seconds;
+use crate::sink::{Fingerprint, FinishedRun, RunSink};
+use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, RequestRow, Status};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -19,13 +23,43 @@ pub(crate) struct ChunkTimes {
     pub tokens: Vec<u32>,
 }
 
+impl ChunkTimes {
+    /// From the first token and the gaps behind it, in a unit of which `per_second` make one. `None` where one gap is
+    /// none: what came later would lie at the wrong time.
+    pub(crate) fn after(
+        ttft_ns: i64,
+        gaps: &[Seconds],
+        per_second: i64,
+        key: &str,
+        judge: &mut Judge<'_>,
+    ) -> Option<ChunkTimes> {
+        let mut at = ttft_ns;
+        let mut at_ns = vec![at];
+        for gap in gaps {
+            at = at.saturating_add(judge.gap(key, *gap, per_second)?);
+            at_ns.push(at);
+        }
+        Some(ChunkTimes { at_ns, tokens: Vec::new() })
+    }
+}
+
+/// Sums over the requests that succeeded, and how many there were.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Totals {
+    pub ok: u64,
+    pub prompt_tokens: u64,
+    pub output_tokens: u64,
+}
+
 /// Rows of a run that is being read. Points in time are the source's until [`RunRows::finish`].
 pub(crate) struct RunRows {
     pub writer: DatasetWriter,
     pub issues: Issues,
+    pub totals: Totals,
+    /// The tool times first tokens, so that one that is missing is worth a word.
+    pub ttft_recorded: bool,
     spool: RowSpool,
     rows: u64,
-    ok: u64,
     earliest_ns: Option<i64>,
     latest_ns: Option<i64>,
     checksum: i64,
@@ -53,9 +87,10 @@ impl RunRows {
         Ok(RunRows {
             writer,
             issues: Issues::default(),
+            totals: Totals::default(),
+            ttft_recorded: true,
             spool,
             rows: 0,
-            ok: 0,
             earliest_ns: None,
             latest_ns: None,
             checksum: 0,
@@ -70,11 +105,6 @@ impl RunRows {
         self.rows
     }
 
-    /// Successful rows so far.
-    pub(crate) fn ok(&self) -> u64 {
-        self.ok
-    }
-
     /// Takes the next request. Its points in time are on the source's clock, its durations final.
     pub(crate) fn push(
         &mut self,
@@ -82,7 +112,9 @@ impl RunRows {
         chunks: &ChunkTimes,
         place: &dyn Fn() -> String,
     ) -> Result<(), IngestError> {
-        self.judge(&mut row, chunks, place);
+        self.count(&row, place);
+        judge(&mut row, chunks.at_ns.len(), self.ttft_recorded, &mut Judge { issues: &mut self.issues, place });
+        self.weigh_chunks(&row, chunks, place);
         if !chunks.at_ns.is_empty() && row.ttft_ns.is_some() {
             let tokens = |i: u32| chunks.tokens.get(i as usize).and_then(|t| u16::try_from(*t).ok());
             row.chunks = Some(self.writer.push_chunks(self.rows as u32, chunks.at_ns.iter().copied(), tokens)?);
@@ -90,7 +122,8 @@ impl RunRows {
         if let Some(sent) = row.sent_ns {
             row.first_token_ns = row.first_token_ns.or(row.ttft_ns.map(|t| sent.saturating_add(t)));
             row.last_token_ns = row.last_token_ns.or(row.e2e_ns.map(|t| sent.saturating_add(t)));
-            row.end_ns = row.end_ns.or(row.last_token_ns);
+            let end = row.stream_end_ns.map(|t| sent.saturating_add(t));
+            row.end_ns = row.end_ns.or(end).or(row.last_token_ns);
             self.earliest_ns = Some(self.earliest_ns.map_or(sent, |at| at.min(sent)));
             let end = row.end_ns.unwrap_or(sent);
             self.latest_ns = Some(self.latest_ns.map_or(end, |at| at.max(end)));
@@ -102,48 +135,26 @@ impl RunRows {
         self.spool.push(row)
     }
 
-    fn judge(&mut self, row: &mut RequestRow, chunks: &ChunkTimes, place: &dyn Fn() -> String) {
+    fn count(&mut self, row: &RequestRow, place: &dyn Fn() -> String) {
         if let Some(id) = &row.request_id {
+            // Eight bytes an id, not the id: two that share a hash are one wrong word in billions.
             let mut hasher = DefaultHasher::new();
             (id, row.turn).hash(&mut hasher);
             if !self.ids.insert(hasher.finish()) {
                 self.issues.add(IssueCode::DuplicateRequest, place, || id.clone());
             }
         }
-        if row.status == Status::Error {
-            let why = || row.error.clone().unwrap_or_else(|| "no error text".to_string());
-            self.issues.add(IssueCode::FailedRequests, place, why);
+        if row.status == Status::Ok {
+            self.totals.ok += 1;
+            self.totals.prompt_tokens += u64::from(row.prompt_tokens.unwrap_or(0));
+            self.totals.output_tokens += u64::from(row.output_tokens.unwrap_or(0));
         }
-        if row.status != Status::Ok {
-            return;
-        }
-        self.ok += 1;
-        match (row.ttft_ns, row.e2e_ns) {
-            (Some(ttft), Some(e2e)) if ttft > e2e => {
-                self.issues.add(IssueCode::FirstTokenAfterEnd, place, || {
-                    format!("first token at {:.6} s, end at {:.6} s", ttft as f64 / 1e9, e2e as f64 / 1e9)
-                });
-            }
-            (None, _) if row.output_tokens == Some(0) => {
-                self.issues.add(IssueCode::NoOutput, place, || "0 output tokens, no error".to_string());
-                row.stream_end_ns = row.stream_end_ns.or(row.e2e_ns.take());
-            }
-            (None, _) if row.streamed == Some(false) => {
-                self.issues.add(IssueCode::NotStreamed, place, || "no first token in this record".to_string());
-            }
-            (None, _) => self.issues.add(IssueCode::TtftNotMeasured, place, || "no time of a first token".to_string()),
-            _ => {}
-        }
-        if row.ttft_ns.is_none() && !chunks.at_ns.is_empty() {
-            let gaps = chunks.at_ns.len();
-            self.issues.add(IssueCode::GapsWithoutFirstToken, place, || format!("{gaps} chunks"));
-        }
-        self.weigh_chunks(row, chunks, place);
     }
 
     fn weigh_chunks(&mut self, row: &RequestRow, chunks: &ChunkTimes, place: &dyn Fn() -> String) {
         let n = chunks.at_ns.len() as u64;
-        let (Some(out), Some(_), true) = (row.output_tokens, row.ttft_ns, n > 0) else { return };
+        let counted = row.status == Status::Ok && n > 0;
+        let (Some(out), Some(_), true) = (row.output_tokens, row.ttft_ns, counted) else { return };
         self.chunk_tokens += u64::from(out);
         self.chunks += n;
         if out > 0 && n > u64::from(out) {
@@ -191,5 +202,27 @@ impl RunRows {
             latest_ns: self.latest_ns,
             fingerprint,
         })
+    }
+}
+
+impl Written {
+    /// Hands the run over. `shape` tells it from the others of its file.
+    pub(crate) fn commit(
+        self,
+        sink: &mut RunSink<'_>,
+        manifest: Manifest,
+        shape: String,
+        part: Option<Part>,
+    ) -> Result<(), IngestError> {
+        let finished = FinishedRun {
+            manifest,
+            issues: self.issues,
+            requests: self.requests,
+            label: None,
+            shape,
+            fingerprint: self.fingerprint,
+            part,
+        };
+        sink.commit(self.writer, finished)
     }
 }

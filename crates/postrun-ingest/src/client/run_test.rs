@@ -3,14 +3,18 @@
 use crate::error::IngestError;
 use crate::ingestor::Ingestor;
 use crate::input::source::Input;
+use crate::mapping::Mapping;
 use crate::session::{Options, Outcome, ingest};
 use arrow_array::RecordBatch;
 use postrun_schema::{Dataset, IssueCode, Manifest, Table, read_batches};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A published run with its tables as texts: what a test compares.
 pub(crate) struct ReadRun {
     pub manifest: Manifest,
+    /// Names in the dataset's folder, in order.
+    pub files: Vec<String>,
     tables: std::collections::BTreeMap<&'static str, Vec<RecordBatch>>,
 }
 
@@ -46,6 +50,23 @@ impl ReadRun {
         names.zip(values).zip(column("convention")).map(|((name, value), c)| (name, value, c)).collect()
     }
 
+    /// A column of whole numbers.
+    pub(crate) fn numbers(&self, table: Table, name: &str) -> Vec<Option<i64>> {
+        self.column(table, name).into_iter().map(|value| value.parse().ok()).collect()
+    }
+
+    /// Whole numbers of the requests table, those of successful requests only.
+    pub(crate) fn answered(&self, name: &str) -> Vec<Option<i64>> {
+        let values = self.numbers(Table::Requests, name).into_iter().zip(self.requests("status"));
+        values.filter(|(_, status)| status == "ok").map(|(value, _)| value).collect()
+    }
+
+    /// Between the chunks of each request.
+    pub(crate) fn gaps(&self) -> Vec<Option<i64>> {
+        let (at, index) = (self.numbers(Table::Chunks, "at_ns"), self.numbers(Table::Chunks, "index"));
+        (1..at.len()).filter(|i| index[*i] != Some(0)).map(|i| Some(at[i]? - at[i - 1]?)).collect()
+    }
+
     pub(crate) fn figure(&self, name: &str) -> f64 {
         self.reported().into_iter().find(|(n, _, _)| n == name).unwrap_or_else(|| panic!("no {name}")).1
     }
@@ -79,6 +100,11 @@ fn shown(column: &dyn arrow_array::Array, i: usize) -> String {
     column.as_primitive::<Float64Type>().value(i).to_string()
 }
 
+/// Thousands of datasets are written and synced: in memory, where the machine has such a folder.
+pub(crate) fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 fn outcome(inputs: &[PathBuf], format: Option<&'static Ingestor>, dir: &Path) -> Result<Outcome, IngestError> {
     let inputs: Vec<Input> = inputs.iter().cloned().map(Input::Path).collect();
     ingest(&inputs, &dir.join("out"), &Options { format, ..Options::default() })
@@ -99,32 +125,57 @@ fn load(outcome: &Outcome) -> Vec<ReadRun> {
                 tables.insert(table.name(), batches);
             }
         }
-        ReadRun { manifest: dataset.manifest().clone(), tables }
+        let entries = std::fs::read_dir(path).unwrap();
+        let mut files: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        files.sort();
+        ReadRun { manifest: dataset.manifest().clone(), files, tables }
     };
     outcome.datasets.iter().map(read).collect()
 }
 
 /// Reads files or folders as a user would name them.
 pub(crate) fn read_paths(inputs: &[PathBuf]) -> Result<Vec<ReadRun>, IngestError> {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = folder();
     outcome(inputs, None, dir.path()).map(|outcome| load(&outcome))
 }
 
 /// Reads `text` as a file called `name`, in this format.
 pub(crate) fn read(ingestor: &'static Ingestor, name: &str, text: &[u8]) -> Result<Vec<ReadRun>, IngestError> {
+    read_files(Some(ingestor), &[(name, text)])
+}
+
+/// Reads texts as files of these names that lie together, recognised where no format is given.
+pub(crate) fn read_files(
+    format: Option<&'static Ingestor>,
+    files: &[(&str, &[u8])],
+) -> Result<Vec<ReadRun>, IngestError> {
+    let dir = folder();
+    let paths: Vec<PathBuf> = files.iter().map(|(name, _)| dir.path().join(name)).collect();
+    for (path, (_, text)) in paths.iter().zip(files) {
+        std::fs::write(path, text).unwrap();
+    }
+    outcome(&paths, format, dir.path()).map(|outcome| load(&outcome))
+}
+
+/// Reads `text` as a file called `name`, by a mapping called `map.toml`.
+pub(crate) fn read_mapped(mapping: &str, name: &str, text: &[u8]) -> Result<Vec<ReadRun>, IngestError> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
     std::fs::write(&path, text).unwrap();
-    outcome(&[path], Some(ingestor), dir.path()).map(|outcome| load(&outcome))
+    let mapping = Some(Arc::new(Mapping::from_toml("map.toml", mapping)?));
+    let options = Options { mapping, ..Options::default() };
+    ingest(&[Input::Path(path)], &dir.path().join("out"), &options).map(|outcome| load(&outcome))
 }
 
 /// Cuts `text` in many places: no request may come out that the whole text does not hold, and nothing panics.
 pub(crate) fn cut_everywhere(ingestor: &'static Ingestor, name: &str, text: &[u8], step: usize) {
     let keys = |runs: &[ReadRun]| -> Vec<String> {
         let of = |run: &ReadRun| {
-            let column = |name: &str| run.requests(name);
-            let rest = column("e2e_ns").into_iter().zip(column("status"));
-            column("ttft_ns").into_iter().zip(rest).map(|(a, (b, c))| format!("{a} {b} {c}")).collect::<Vec<_>>()
+            let names = ["ttft_ns", "e2e_ns", "stream_end_ns", "prompt_tokens", "output_tokens", "status"];
+            let columns = names.map(|name| run.requests(name));
+            let request = |i: usize| columns.each_ref().map(|column| column[i].clone()).join(" ");
+            (0..columns[0].len()).map(request).collect::<Vec<_>>()
         };
         runs.iter().flat_map(of).collect()
     };
@@ -149,4 +200,27 @@ pub(crate) fn mutate_at_random(ingestor: &'static Ingestor, name: &str, text: &[
         }
         drop(read(ingestor, name, &hurt));
     }
+}
+
+/// A percentile by linear interpolation, as numpy and pandas make it.
+pub(crate) fn percentile(values: &[Option<i64>], p: f64) -> f64 {
+    let mut sorted: Vec<i64> = values.iter().flatten().copied().collect();
+    sorted.sort_unstable();
+    let at = (sorted.len() - 1) as f64 * p / 100.0;
+    let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    low as f64 + (high - low) as f64 * at.fract()
+}
+
+pub(crate) fn mean(values: &[Option<i64>]) -> f64 {
+    let known: Vec<f64> = values.iter().flatten().map(|v| *v as f64).collect();
+    known.iter().sum::<f64>() / known.len() as f64
+}
+
+pub(crate) fn sum(values: &[Option<i64>]) -> f64 {
+    values.iter().flatten().sum::<i64>() as f64
+}
+
+#[track_caller]
+pub(crate) fn close_to(ours: f64, theirs: f64) {
+    assert!((ours - theirs).abs() <= 1e-6 * theirs.abs().max(1e-3), "{ours} is not {theirs}");
 }

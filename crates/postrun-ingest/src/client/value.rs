@@ -1,7 +1,8 @@
 //! Values of a client's record, judged one by one: what cannot be becomes null and an issue with its place.
 
-use crate::json::{Seconds, Tree, shorten};
+use crate::json::{JsonReader, Result, Seconds, Tree, shorten};
 use postrun_schema::{IssueCode, Issues};
+use std::io::Read;
 
 /// Longest error text kept.
 pub(crate) const ERROR_BYTES: usize = 1024;
@@ -38,7 +39,13 @@ pub(crate) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn bad(&mut self, code: IssueCode, key: &str, example: String) {
+    /// A problem of the whole record.
+    pub(crate) fn issue(&mut self, code: IssueCode, example: impl FnOnce() -> String) {
+        self.issues.add(code, self.place, example);
+    }
+
+    /// A problem of one member.
+    pub(crate) fn bad(&mut self, code: IssueCode, key: &str, example: String) {
         self.issues.add(code, || format!("{}: {key}", (self.place)()), || example);
     }
 
@@ -127,9 +134,34 @@ impl Judge<'_> {
     }
 }
 
+/// A list of times, read as if they were seconds; `None` where it is no list.
+pub(crate) fn seconds<R: Read>(reader: &mut JsonReader<R>) -> Result<Option<Vec<Seconds>>> {
+    let mut out = Vec::new();
+    let is_array = reader.array(|reader| {
+        out.push(reader.seconds()?);
+        Ok(())
+    })?;
+    Ok(is_array.then_some(out))
+}
+
+/// An id, which can be a number.
+pub(crate) fn id(value: &Tree) -> Option<String> {
+    match value {
+        Tree::Number(number) => Some(number.clone()),
+        value => text(value),
+    }
+}
+
 /// A text member, shortened as texts of rows are.
 pub(crate) fn text(value: &Tree) -> Option<String> {
     value.text().filter(|t| !t.is_empty()).map(|t| shorten(t.to_string(), ERROR_BYTES))
+}
+
+/// The count that a client divided, found again by multiplying; `None` where that is no whole number.
+pub(crate) fn undivided(product: f64) -> Option<u32> {
+    let whole = product.round();
+    let is_count = (0.0..f64::from(u32::MAX)).contains(&whole) && (product - whole).abs() <= 1e-6 * whole.max(1.0);
+    is_count.then_some(whole as u32)
 }
 
 #[cfg(test)]

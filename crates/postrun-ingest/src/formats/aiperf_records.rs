@@ -23,16 +23,17 @@
 //! Cached tokens, finish reasons, tokens per chunk (the raw export has them), the model (the summary has it), time in the
 //! server's queue. Levels below `records` write no such file.
 
+use crate::client::file;
 use crate::client::layer::{Layer, Part};
-use crate::client::manifest::{clock, of_tool};
+use crate::client::manifest::{clock, facts, of_tool};
 use crate::client::run_rows::{ChunkTimes, RunRows, Written};
 use crate::client::value::{self, Judge, TEXT_BYTES};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
-use crate::json::records::{self, RecordError};
+use crate::json::records::RecordError;
 use crate::json::{JsonReader, Result, Seconds, Tree};
-use crate::sink::{FinishedRun, RunSink};
+use crate::sink::RunSink;
 use postrun_schema::{ClockKind, Doc, IssueCode, Phase, RequestRow, Status, TokenSource};
 use std::io::Read;
 
@@ -58,29 +59,25 @@ fn sniff(head: &Head) -> Sniff {
 }
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> std::result::Result<(), IngestError> {
-    let (file, head) = (source.name.clone(), source.head.clone());
-    let mut text = source.take_reader();
-    let mut reader = JsonReader::new(&mut text);
-    let mut rows = RunRows::create(sink)?;
-    let mut counted_by = CountedBy::default();
-    let walked = records::walk(&file, &head, &mut reader, |reader| {
-        let (line, byte) = (reader.line(), reader.offset());
-        let place = || format!("{file}: line {line}, byte {byte}");
-        let record = Record::read(reader)?;
-        if record.metadata == Tree::Null {
-            return Err(RecordError::NotARun("no metadata".to_string()));
-        }
-        let (row, chunks) = record.row(&mut rows, &place, &mut counted_by);
-        rows.push(row, &chunks, &place).map_err(RecordError::Fatal)
-    })?;
-    let not_utf8 = reader.not_utf8;
-    drop(reader);
-    rows.issues.add_many(IssueCode::NotUtf8, not_utf8, || file.clone(), || format!("{not_utf8} text(s)"));
-    if rows.len() > 0 {
-        let written = rows.finish(&file, FAMILY)?;
-        commit(sink, written, &counted_by)?;
-    }
-    sink.close(source, text, AIPERF_RECORDS.id, walked)
+    let state = (RunRows::create(sink)?, CountedBy::default());
+    file::read(
+        source,
+        sink,
+        AIPERF_RECORDS.id,
+        state,
+        |(rows, counted_by), reader, _, place| {
+            let record = Record::read(reader)?;
+            if record.frame.metadata == Tree::Null {
+                return Err(RecordError::NotARun("no metadata".to_string()));
+            }
+            let (row, chunks) = record.row(rows, place, counted_by);
+            rows.push(row, &chunks, place).map_err(RecordError::Fatal)
+        },
+        |(rows, counted_by), sink, file| match rows.len() {
+            0 => Ok(()),
+            _ => commit(sink, rows.finish(file, FAMILY)?, &counted_by),
+        },
+    )
 }
 
 /// Whose token counts were met.
@@ -102,27 +99,23 @@ fn commit(sink: &mut RunSink<'_>, written: Written, by: &CountedBy) -> std::resu
     manifest.output_tokens_source = tokens;
     manifest.prompt_tokens_source = tokens;
     manifest.not_recorded =
-        ["cached tokens", "finish reasons", "tokens per chunk", "time in the server's queue", "preemptions"]
-            .map(String::from)
-            .to_vec();
+        facts(&["cached tokens", "finish reasons", "tokens per chunk", "time in the server's queue", "preemptions"]);
     let window_unix_ns = written.origin_ns.zip(written.latest_ns);
-    let finished = FinishedRun {
-        manifest,
-        issues: written.issues,
-        requests: written.requests,
-        label: None,
-        shape: String::new(),
-        fingerprint: written.fingerprint,
-        part: Some(Part { family: FAMILY, layer: Layer::Requests, window_unix_ns, reported: Vec::new() }),
-    };
-    sink.commit(written.writer, finished)
+    let part = Part { window_unix_ns, ..Part::of(FAMILY, Layer::Requests) };
+    written.commit(sink, manifest, String::new(), Some(part))
+}
+
+/// What stands around the figures of a request, here and in the raw export.
+#[derive(Default)]
+pub(super) struct Frame {
+    pub(super) metadata: Tree,
+    pub(super) error: Tree,
 }
 
 /// One line as it stands.
 #[derive(Default)]
 struct Record {
-    metadata: Tree,
-    error: Tree,
+    frame: Frame,
     /// Every metric but the gaps: its value and unit.
     metrics: Vec<(String, Tree)>,
     gaps: Option<Gaps>,
@@ -134,13 +127,67 @@ struct Gaps {
     unit: String,
 }
 
+impl Frame {
+    /// Everything that is no figure of the answer.
+    pub(super) fn row(&self, judge: &mut Judge<'_>) -> RequestRow {
+        let meta = |key: &str| self.metadata.get(key);
+        RequestRow {
+            request_id: value::text(meta("x_request_id")).or_else(|| self.numbered()),
+            session: value::text(meta("x_correlation_id")).or_else(|| value::text(meta("conversation_id"))),
+            turn: meta("turn_index").count(),
+            worker: value::text(meta("worker_id")),
+            phase: self.phase(),
+            status: self.status(),
+            error: self.error_text(),
+            scheduled_send_ns: judge.point_ns("credit_issued_ns", meta("credit_issued_ns")),
+            sent_ns: judge.point_ns("request_start_ns", meta("request_start_ns")),
+            end_ns: judge.point_ns("request_end_ns", meta("request_end_ns")),
+            ..RequestRow::default()
+        }
+    }
+
+    /// Where no id was sent, the numbers of session and turn.
+    fn numbered(&self) -> Option<String> {
+        let session = self.metadata.get("session_num").integer()?;
+        Some(format!("{session}:{}", self.metadata.get("turn_index").integer().unwrap_or(0)))
+    }
+
+    fn phase(&self) -> Phase {
+        let kind = self.metadata.get("phase_kind").text();
+        match self.metadata.get("benchmark_phase").text().or(kind) {
+            None | Some("profiling") => Phase::Measured,
+            Some(_) => Phase::Warmup,
+        }
+    }
+
+    fn status(&self) -> Status {
+        match (self.metadata.get("was_cancelled"), &self.error) {
+            (Tree::Bool(true), _) => Status::Cancelled,
+            (_, Tree::Null) => Status::Ok,
+            _ => Status::Error,
+        }
+    }
+
+    fn error_text(&self) -> Option<String> {
+        let part = |key: &str| match self.error.get(key) {
+            Tree::Text(text) => Some(text.clone()),
+            Tree::Number(code) => Some(code.clone()),
+            _ => None,
+        };
+        let parts: Vec<String> = ["code", "type", "message"].into_iter().filter_map(part).collect();
+        let whole = self.error.text().map(String::from);
+        let text = whole.unwrap_or_else(|| parts.join(" "));
+        value::text(&Tree::Text(text))
+    }
+}
+
 impl Record {
     fn read<R: Read>(reader: &mut JsonReader<R>) -> std::result::Result<Record, RecordError> {
         let mut record = Record::default();
         let mut listed = true;
         reader.object(|reader, key| match key {
-            "metadata" => reader.tree(TEXT_BYTES).map(|value| record.metadata = value),
-            "error" => reader.tree(TEXT_BYTES).map(|value| record.error = value),
+            "metadata" => reader.tree(TEXT_BYTES).map(|value| record.frame.metadata = value),
+            "error" => reader.tree(TEXT_BYTES).map(|value| record.frame.error = value),
             "metrics" if reader.peek()? == Some(b'{') => reader.object(|reader, key| {
                 if key == GAPS && reader.peek()? == Some(b'{') {
                     record.gaps = Some(Gaps::read(reader)?);
@@ -187,24 +234,22 @@ impl Record {
 
     fn row(self, rows: &mut RunRows, place: &dyn Fn() -> String, by: &mut CountedBy) -> (RequestRow, ChunkTimes) {
         let judge = &mut Judge { issues: &mut rows.issues, place };
-        let meta = |key: &str| self.metadata.get(key);
         let output_by_server = self.count("usage_completion_tokens", judge);
         let prompt_by_server = self.count("usage_prompt_tokens", judge);
         let output_by_client = self.count("output_sequence_length", judge);
         let prompt_by_client = self.count("input_sequence_length", judge).or(self.count("error_isl", judge));
         by.server |= output_by_server.is_some();
         by.client |= output_by_server.is_none() && output_by_client.is_some();
-        let status = self.status();
+        let frame = self.frame.row(judge);
+        let status = frame.status;
         let ttft_ns = self.duration("time_to_first_token", judge).filter(|ns| *ns > 0);
         let e2e_ns = self.duration("request_latency", judge).filter(|_| status != Status::Error);
+        // An answer without reasoning has no such metric; its length is then that of the whole output.
+        let answer = self.count("output_token_count", judge);
+        let reasoning_tokens = self
+            .count("reasoning_token_count", judge)
+            .or_else(|| output_by_client.zip(answer).and_then(|(all, answer)| all.checked_sub(answer)));
         let row = RequestRow {
-            request_id: value::text(meta("x_request_id")).or_else(|| self.numbered()),
-            session: value::text(meta("x_correlation_id")).or_else(|| value::text(meta("conversation_id"))),
-            turn: meta("turn_index").count(),
-            worker: value::text(meta("worker_id")),
-            phase: self.phase(),
-            status,
-            error: self.error_text(),
             streamed: match (ttft_ns, e2e_ns) {
                 (Some(_), _) => Some(true),
                 (None, Some(_)) => Some(false),
@@ -212,13 +257,13 @@ impl Record {
             },
             prompt_tokens: prompt_by_server.or(prompt_by_client),
             output_tokens: output_by_server.or(output_by_client),
-            reasoning_tokens: self.count("reasoning_token_count", judge),
-            scheduled_send_ns: judge.point_ns("credit_issued_ns", meta("credit_issued_ns")),
-            sent_ns: judge.point_ns("request_start_ns", meta("request_start_ns")),
-            end_ns: judge.point_ns("request_end_ns", meta("request_end_ns")),
+            client_prompt_tokens: prompt_by_client,
+            client_output_tokens: output_by_client,
+            requested_output_tokens: self.requested(output_by_client),
+            reasoning_tokens,
             ttft_ns,
             e2e_ns,
-            ..RequestRow::default()
+            ..frame
         };
         let chunks = match (ttft_ns, &self.gaps) {
             (Some(ttft), Some(gaps)) => gaps.chunks(ttft, judge),
@@ -227,38 +272,10 @@ impl Record {
         (row, chunks)
     }
 
-    /// Where no id was sent, the numbers of session and turn.
-    fn numbered(&self) -> Option<String> {
-        let session = self.metadata.get("session_num").integer()?;
-        Some(format!("{session}:{}", self.metadata.get("turn_index").integer().unwrap_or(0)))
-    }
-
-    fn phase(&self) -> Phase {
-        let kind = self.metadata.get("phase_kind").text();
-        match self.metadata.get("benchmark_phase").text().or(kind) {
-            None | Some("profiling") => Phase::Measured,
-            Some(_) => Phase::Warmup,
-        }
-    }
-
-    fn status(&self) -> Status {
-        match (self.metadata.get("was_cancelled"), &self.error) {
-            (Tree::Bool(true), _) => Status::Cancelled,
-            (_, Tree::Null) => Status::Ok,
-            _ => Status::Error,
-        }
-    }
-
-    fn error_text(&self) -> Option<String> {
-        let part = |key: &str| match self.error.get(key) {
-            Tree::Text(text) => Some(text.clone()),
-            Tree::Number(code) => Some(code.clone()),
-            _ => None,
-        };
-        let parts: Vec<String> = ["code", "type", "message"].into_iter().filter_map(part).collect();
-        let whole = self.error.text().map(String::from);
-        let text = whole.unwrap_or_else(|| parts.join(" "));
-        value::text(&Tree::Text(text))
+    /// The limit that the client's own difference from it is a share of.
+    fn requested(&self, output: Option<u32>) -> Option<u32> {
+        let apart = self.metric("osl_mismatch_diff_pct").get("value").number()? / 100.0;
+        value::undivided(f64::from(output?) / (1.0 + apart)).filter(|n| *n > 0)
     }
 }
 
@@ -270,6 +287,8 @@ const WANTED: &[&str] = &[
     "error_isl",
     "output_sequence_length",
     "reasoning_token_count",
+    "output_token_count",
+    "osl_mismatch_diff_pct",
     "usage_prompt_tokens",
     "usage_completion_tokens",
 ];
@@ -279,10 +298,7 @@ impl Gaps {
         let mut gaps = Gaps { values: Vec::new(), unit: "ms".to_string() };
         reader.object(|reader, key| match key {
             "value" => {
-                reader.array(|reader| {
-                    gaps.values.push(reader.seconds()?);
-                    Ok(())
-                })?;
+                gaps.values = value::seconds(reader)?.unwrap_or_default();
                 Ok(())
             }
             "unit" => {
@@ -298,17 +314,8 @@ impl Gaps {
 
     /// None at all where one gap is none: what came later would lie at the wrong time.
     fn chunks(&self, ttft_ns: i64, judge: &mut Judge<'_>) -> ChunkTimes {
-        let Some(per_second) = value::per_second(&self.unit) else { return ChunkTimes::default() };
-        let mut at = ttft_ns;
-        let mut at_ns = vec![at];
-        for gap in &self.values {
-            match judge.gap(GAPS, *gap, per_second) {
-                Some(ns) => at = at.saturating_add(ns),
-                None => return ChunkTimes::default(),
-            }
-            at_ns.push(at);
-        }
-        ChunkTimes { at_ns, tokens: Vec::new() }
+        let per_second = value::per_second(&self.unit);
+        per_second.and_then(|u| ChunkTimes::after(ttft_ns, &self.values, u, GAPS, judge)).unwrap_or_default()
     }
 }
 

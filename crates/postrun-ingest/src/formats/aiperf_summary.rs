@@ -32,9 +32,9 @@ use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::records::{self, ONE_OBJECT, RecordError};
 use crate::json::{JsonReader, Tree};
-use crate::sink::{Fingerprint, FinishedRun, RunSink};
+use crate::sink::{FinishedRun, RunSink};
 use crate::text::stamp::CivilStamp;
-use postrun_schema::{Doc, Issues, Load, Manifest, ReportedRow, TokenSource};
+use postrun_schema::{Doc, Load, Manifest, ReportedRow, TokenSource};
 use std::io::Read;
 
 pub(super) static AIPERF_SUMMARY: Ingestor = Ingestor {
@@ -118,25 +118,10 @@ impl Summary {
     }
 
     fn commit(self, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-        let mut writer = sink.writer()?;
-        self.figures.iter().for_each(|row| writer.push_reported(row.clone()));
         let manifest = self.manifest();
-        let shape = crate::bench::facts::load_shape(&manifest.load, None);
-        let finished = FinishedRun {
-            issues: Issues::default(),
-            requests: 0,
-            label: None,
-            shape,
-            fingerprint: Some(Fingerprint { values: format!("{:?}", self.figures), requests: None }),
-            part: Some(Part {
-                family: FAMILY,
-                layer: Layer::Whole,
-                window_unix_ns: self.unix_ns("start_time").zip(self.unix_ns("end_time")),
-                reported: self.figures,
-            }),
-            manifest,
-        };
-        sink.commit(writer, finished)
+        let window_unix_ns = self.unix_ns("start_time").zip(self.unix_ns("end_time"));
+        let part = Part { window_unix_ns, reported: self.figures, ..Part::of(FAMILY, Layer::Whole) };
+        sink.commit_figures(FinishedRun::of_figures(manifest, part))
     }
 
     fn manifest(&self) -> Manifest {
@@ -206,12 +191,10 @@ fn add(key: &str, stats: &Tree, out: &mut Vec<ReportedRow>) {
         figures(&name, key, stats, scale, out);
     } else if let Some((name, scale)) = single(key) {
         out.extend(figure(&name, "value", key, stats.get("avg"), scale));
+    } else if let Some(name) = of_requests(key) {
+        figures(&name, key, stats, 1.0, out);
     } else {
-        let convention = match key {
-            key if key.starts_with("adj_") || key.starts_with("effective_latency") => "failures_as_infinite",
-            _ => "not_computed_here",
-        };
-        figures(&named("", known_unit(unit), convention), key, stats, 1.0, out);
+        figures(&named("", known_unit(unit), not_kept(key)), key, stats, 1.0, out);
     }
 }
 
@@ -226,13 +209,69 @@ fn latency(key: &str) -> Option<Named> {
     })
 }
 
+/// Distributions over requests that are no latency of postrun's.
+fn of_requests(key: &str) -> Option<Named> {
+    Some(match key {
+        "adj_request_latency" => named("e2e_ms", "ms", "failures_as_infinite"),
+        "adj_time_to_first_token" => named("ttft_ms", "ms", "failures_as_infinite"),
+        "adj_decode_duration" => named("client_decode_ms", "ms", "failures_as_infinite"),
+        "adj_inter_token_latency" => named("tpot_ms", "ms", "failures_as_infinite_client_tokens"),
+        "effective_latency" => named("e2e_ms", "ms", "from_schedule_coarse_times"),
+        "time_to_first_output_token" => named("first_answer_token_ms", "ms", "same"),
+        "output_token_count" => named("answer_tokens", "tokens", "client_tokenizer_outputs"),
+        "decode_duration" => named("client_decode_ms", "ms", "same"),
+        "time_to_second_token" => named("second_token_ms", "ms", "same"),
+        "input_sequence_length" => named("prompt_tokens", "tokens", "client_tokenizer_prompts"),
+        "output_sequence_length" => named("output_tokens", "tokens", "client_tokenizer_outputs"),
+        "error_isl" => named("prompt_tokens", "tokens", "failed_requests"),
+        "usage_prompt_tokens" => named("prompt_tokens", "tokens", "same"),
+        "usage_completion_tokens" => named("output_tokens", "tokens", "same"),
+        "usage_total_tokens" => named("total_tokens", "tokens", "same"),
+        "output_token_throughput_per_user" => {
+            named("decode_tokens_per_s_per_request", "tok/s", "client_tokenizer_outputs")
+        }
+        "e2e_output_token_throughput" => named("output_tokens_per_s_per_request", "tok/s", "client_tokenizer_outputs"),
+        "prefill_throughput_per_user" | "prefill_throughput" => {
+            named("prompt_tokens_per_s_per_request", "tok/s", "client_tokenizer_prompts")
+        }
+        "usage_prompt_tokens_diff_pct" => named("prompt_tokens_apart_percent", "%", "same"),
+        "osl_mismatch_diff_pct" => named("requested_tokens_apart_percent", "%", "same"),
+        "usage_completion_tokens_diff_pct" => named("output_tokens_apart_percent", "%", "same"),
+        _ => return None,
+    })
+}
+
+/// Curves over time of which the client stores statistics.
+const CURVES: &[&str] = &["effective_", "active_", "tokens_in_flight"];
+
+/// True for curves that follow every chunk of every stream.
+fn of_chunks(key: &str) -> bool {
+    ["decode_throughput", "total_throughput", "tokens_in_flight"].iter().any(|part| key.contains(part))
+}
+
+/// Why a figure cannot be computed from what the dataset keeps.
+fn not_kept(key: &str) -> &'static str {
+    match key {
+        key if key.starts_with("http_req_") => "http_phases_not_kept",
+        // By request: levels, and prompt tokens spread over the time to the first token.
+        key if CURVES.iter().any(|curve| key.starts_with(curve)) && !of_chunks(key) => "curve_over_requests",
+        key if CURVES.iter().any(|curve| key.starts_with(curve)) => "curve_over_chunks",
+        "osl_mismatch_count" | "usage_discrepancy_count" => "thresholds_not_stored",
+        _ => "not_computed_here",
+    }
+}
+
 /// Metrics with one value a run, and what turns it into postrun's unit.
 fn single(key: &str) -> Option<(Named, f64)> {
     Some(match key {
         "request_count" => (named("requests_ok", "requests", "same"), 1.0),
         "error_request_count" => (named("requests_failed", "requests", "cancelled_are_failed"), 1.0),
         "request_error_rate" => (named("failure_rate", "", "cancelled_are_failed"), 0.01),
-        "benchmark_duration" => (named("duration_s", "s", "last_response"), 1.0),
+        "benchmark_duration" => (named("duration_s", "s", "last_token"), 1.0),
+        "completed_request_count" => (named("requests_total", "requests", "same"), 1.0),
+        "total_output_tokens" => (named("answer_tokens", "tokens", "client_tokenizer_outputs"), 1.0),
+        "total_usage_total_tokens" => (named("total_tokens", "tokens", "same"), 1.0),
+        "total_error_isl" => (named("prompt_tokens", "tokens", "failed_requests"), 1.0),
         "request_throughput" => (named("requests_per_s", "req/s", "same"), 1.0),
         "output_token_throughput" => (named("output_tokens_per_s", "tok/s", "client_tokenizer_outputs"), 1.0),
         "input_token_throughput" => (named("prompt_tokens_per_s", "tok/s", "client_tokenizer_prompts"), 1.0),

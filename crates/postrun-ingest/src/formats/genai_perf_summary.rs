@@ -26,8 +26,8 @@ use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::records::{self, ONE_OBJECT, RecordError};
 use crate::json::{JsonReader, Tree};
-use crate::sink::{Fingerprint, FinishedRun, RunSink};
-use postrun_schema::{Doc, Issues, TokenSource};
+use crate::sink::{FinishedRun, RunSink};
+use postrun_schema::{Doc, TokenSource};
 
 pub(super) static GENAI_PERF_SUMMARY: Ingestor = Ingestor {
     id: "genai_perf_summary",
@@ -69,8 +69,6 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
 }
 
 fn commit(sink: &mut RunSink<'_>, summary: Summary) -> Result<(), IngestError> {
-    let mut writer = sink.writer()?;
-    summary.figures.iter().for_each(|row| writer.push_reported(row.clone()));
     let mut manifest = of_tool("GenAI-Perf", None, "by the members of its summary, which names no version");
     let names = ["model_names", "model"].map(|key| summary.config.get(key));
     let model = names.into_iter().find_map(|value| value.elements().first().unwrap_or(value).text());
@@ -84,14 +82,6 @@ fn commit(sink: &mut RunSink<'_>, summary: Summary) -> Result<(), IngestError> {
     manifest.output_tokens_source = TokenSource::ClientTokenizer;
     manifest.prompt_tokens_source = TokenSource::ClientTokenizer;
     manifest.not_recorded = vec!["anything about single requests: a summary only".to_string()];
-    let finished = FinishedRun {
-        shape: crate::bench::facts::load_shape(&manifest.load, None),
-        manifest,
-        issues: Issues::default(),
-        requests: 0,
-        label: None,
-        fingerprint: Some(Fingerprint { values: format!("{:?}", summary.figures), requests: None }),
-        part: Some(Part { family: FAMILY, layer: Layer::Whole, window_unix_ns: None, reported: summary.figures }),
-    };
-    sink.commit(writer, finished)
+    let part = Part { reported: summary.figures, ..Part::of(FAMILY, Layer::Whole) };
+    sink.commit_figures(FinishedRun::of_figures(manifest, part))
 }

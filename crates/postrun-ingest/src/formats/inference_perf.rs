@@ -24,16 +24,16 @@ mod record;
 #[cfg(test)]
 mod tests;
 
+use crate::client::file;
 use crate::client::layer::{Layer, Part};
-use crate::client::manifest::{clock, of_tool};
+use crate::client::manifest::{clock, facts, of_tool};
 use crate::client::run_rows::{RunRows, Written};
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
-use crate::json::JsonReader;
-use crate::json::records::{self, RecordError};
-use crate::sink::{FinishedRun, RunSink};
-use postrun_schema::{ClockKind, Doc, IssueCode, TokenSource};
+use crate::json::records::RecordError;
+use crate::sink::RunSink;
+use postrun_schema::{ClockKind, Doc, TokenSource};
 use record::Record;
 
 pub(super) static INFERENCE_PERF: Ingestor = Ingestor {
@@ -68,36 +68,29 @@ struct Seen {
 }
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-    let (file, head) = (source.name.clone(), source.head.clone());
-    let mut text = source.take_reader();
-    let mut reader = JsonReader::new(&mut text);
-    let mut rows = RunRows::create(sink)?;
-    let mut seen = Seen::default();
-    let mut index = 0u64;
-    let walked = records::walk(&file, &head, &mut reader, |reader| {
-        let byte = reader.offset();
-        let at = index;
-        index += 1;
-        let place = || format!("{file}: request {at}, byte {byte}");
-        let record = Record::read(reader)?;
-        let (row, chunks) = record.row(&mut rows.issues, &place);
-        if row.sent_ns.is_none() && row.e2e_ns.is_none() {
-            return Err(RecordError::NotARun("an object without times".to_string()));
-        }
-        seen.model = seen.model.take().or_else(|| row.model.clone());
-        seen.server_counts |= record.counted_by_server();
-        seen.client_counts |= !record.counted_by_server() && row.output_tokens.is_some();
-        seen.finish_reasons |= row.finish_reason.is_some();
-        rows.push(row, &chunks, &place).map_err(RecordError::Fatal)
-    })?;
-    let not_utf8 = reader.not_utf8;
-    drop(reader);
-    rows.issues.add_many(IssueCode::NotUtf8, not_utf8, || file.clone(), || format!("{not_utf8} text(s)"));
-    if rows.len() > 0 {
-        let written = rows.finish(&file, FAMILY)?;
-        commit(sink, written, seen)?;
-    }
-    sink.close(source, text, INFERENCE_PERF.id, walked)
+    let state = (RunRows::create(sink)?, Seen::default());
+    file::read(
+        source,
+        sink,
+        INFERENCE_PERF.id,
+        state,
+        |(rows, seen), reader, _, place| {
+            let record = Record::read(reader)?;
+            let (row, chunks) = record.row(&mut rows.issues, place);
+            if row.sent_ns.is_none() && row.e2e_ns.is_none() {
+                return Err(RecordError::NotARun("an object without times".to_string()));
+            }
+            seen.model = seen.model.take().or_else(|| row.model.clone());
+            seen.server_counts |= record.counted_by_server();
+            seen.client_counts |= !record.counted_by_server() && row.output_tokens.is_some();
+            seen.finish_reasons |= row.finish_reason.is_some();
+            rows.push(row, &chunks, place).map_err(RecordError::Fatal)
+        },
+        |(rows, seen), sink, file| match rows.len() {
+            0 => Ok(()),
+            _ => commit(sink, rows.finish(file, FAMILY)?, seen),
+        },
+    )
 }
 
 fn commit(sink: &mut RunSink<'_>, written: Written, seen: Seen) -> Result<(), IngestError> {
@@ -112,20 +105,10 @@ fn commit(sink: &mut RunSink<'_>, written: Written, seen: Seen) -> Result<(), In
     };
     manifest.output_tokens_source = tokens;
     manifest.prompt_tokens_source = tokens;
-    manifest.not_recorded = ["request ids", "stages", "wall-clock times", "time in the server's queue", "preemptions"]
-        .map(String::from)
-        .to_vec();
+    manifest.not_recorded =
+        facts(&["request ids", "stages", "wall-clock times", "time in the server's queue", "preemptions"]);
     if !seen.finish_reasons {
         manifest.not_recorded.push("finish reasons".to_string());
     }
-    let finished = FinishedRun {
-        manifest,
-        issues: written.issues,
-        requests: written.requests,
-        label: None,
-        shape: String::new(),
-        fingerprint: written.fingerprint,
-        part: Some(Part { family: FAMILY, layer: Layer::Requests, window_unix_ns: None, reported: Vec::new() }),
-    };
-    sink.commit(written.writer, finished)
+    written.commit(sink, manifest, String::new(), Some(Part::of(FAMILY, Layer::Requests)))
 }

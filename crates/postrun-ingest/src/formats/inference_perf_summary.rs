@@ -20,7 +20,6 @@
 //! Everything about single requests; send times; the model; which versions wrote it.
 
 use super::inference_perf::FAMILY;
-use crate::bench::facts::load_shape;
 use crate::bench::reported::{Named, named};
 use crate::client::distribution::{figure, figures};
 use crate::client::layer::{Layer, Part};
@@ -30,8 +29,8 @@ use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::records::{self, ONE_OBJECT, RecordError};
 use crate::json::{JsonReader, Tree};
-use crate::sink::{Fingerprint, FinishedRun, RunSink};
-use postrun_schema::{Doc, Issues, Manifest, ReportedRow, TokenSource};
+use crate::sink::{FinishedRun, RunSink};
+use postrun_schema::{Doc, Manifest, ReportedRow, TokenSource};
 
 pub(super) static INFERENCE_PERF_SUMMARY: Ingestor = Ingestor {
     id: "inference_perf_summary",
@@ -79,28 +78,13 @@ fn commit(
     reported: Vec<ReportedRow>,
     stage: Option<u32>,
 ) -> Result<(), IngestError> {
-    let mut writer = sink.writer()?;
-    reported.iter().for_each(|row| writer.push_reported(row.clone()));
     let manifest = manifest(report, stage);
     let label = stage.map(|n| {
         let whole = format!("stage_{n}_lifecycle_metrics");
         sink.default_label.replace(&whole, &format!("stage{n}"))
     });
-    let finished = FinishedRun {
-        issues: Issues::default(),
-        requests: 0,
-        label,
-        shape: load_shape(&manifest.load, None),
-        fingerprint: Some(Fingerprint { values: format!("stage {stage:?} {reported:?}"), requests: None }),
-        part: Some(Part {
-            family: FAMILY,
-            layer: stage.map_or(Layer::Whole, Layer::Stage),
-            window_unix_ns: None,
-            reported,
-        }),
-        manifest,
-    };
-    sink.commit(writer, finished)
+    let part = Part { reported, ..Part::of(FAMILY, stage.map_or(Layer::Whole, Layer::Stage)) };
+    sink.commit_figures(FinishedRun { label, ..FinishedRun::of_figures(manifest, part) })
 }
 
 fn manifest(report: &Tree, stage: Option<u32>) -> Manifest {
@@ -142,8 +126,13 @@ fn reported(report: &Tree) -> Vec<ReportedRow> {
     for (key, value) in successes.get("throughput").members() {
         out.extend(figure(&throughput(key), "value", key, value, 1.0));
     }
-    for key in ["prompt_len", "prompt_tokens", "output_len", "output_tokens"] {
-        figures(&named("", "tokens", "not_computed_here"), key, successes.get(key), 1.0, &mut out);
+    for (key, name) in [
+        ("prompt_len", named("prompt_tokens", "tokens", "client_tokenizer_prompts")),
+        ("prompt_tokens", named("prompt_tokens", "tokens", "client_tokenizer_prompts")),
+        ("output_len", named("output_tokens", "tokens", "client_tokenizer_outputs")),
+        ("output_tokens", named("output_tokens", "tokens", "client_tokenizer_outputs")),
+    ] {
+        figures(&name, key, successes.get(key), 1.0, &mut out);
     }
     let delay = report.get("load_summary").get("schedule_delay");
     figures(&named("", "s", "schedule_not_stored"), "schedule_delay", delay, 1.0, &mut out);
@@ -157,7 +146,9 @@ fn reported(report: &Tree) -> Vec<ReportedRow> {
 fn latency(key: &str) -> (Named, f64) {
     match key {
         "request_latency" => (named("e2e_ms", "ms", "to_stream_end"), 1e3),
-        "normalized_time_per_output_token" => (named("e2e_per_output_token_ms", "ms", "to_stream_end"), 1e3),
+        "normalized_time_per_output_token" => {
+            (named("e2e_per_output_token_ms", "ms", "client_lengths_to_stream_end"), 1e3)
+        }
         "time_per_output_token" => (named("tpot_ms", "ms", "per_token_after_first"), 1e3),
         "time_to_first_token" => (named("ttft_ms", "ms", "same"), 1e3),
         "inter_token_latency" => (named("itl_ms", "ms", "tokens_share_chunk_time"), 1e3),
@@ -171,6 +162,7 @@ fn throughput(key: &str) -> Named {
         "input_tokens_per_sec" => named("prompt_tokens_per_s", "tok/s", "client_tokenizer_prompts"),
         "output_tokens_per_sec" => named("output_tokens_per_s", "tok/s", "client_tokenizer_outputs"),
         "total_tokens_per_sec" => named("total_tokens_per_s", "tok/s", "client_tokenizer_prompts"),
+        "images_per_sec" | "videos_per_sec" | "audios_per_sec" => named("", "1/s", "media_not_kept"),
         _ => named("", "", "not_computed_here"),
     }
 }

@@ -36,7 +36,7 @@ use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::records::{self, ONE_OBJECT, RecordError};
 use crate::json::{JsonReader, Result, Tree};
-use crate::sink::{FinishedRun, RunSink};
+use crate::sink::RunSink;
 use postrun_schema::{ClockKind, Doc, IssueCode, Manifest, TokenSource};
 use request::Request;
 use std::io::Read;
@@ -168,16 +168,8 @@ impl Experiment {
         let written = self.rows.finish(file, &format!("{FAMILY} {shape}"))?;
         manifest.clocks.client = clock(ClockKind::Wall, written.origin_ns);
         let window_unix_ns = written.origin_ns.zip(written.latest_ns);
-        let finished = FinishedRun {
-            manifest,
-            issues: written.issues,
-            requests: written.requests,
-            label: None,
-            shape,
-            fingerprint: written.fingerprint,
-            part: Some(Part { family: FAMILY, layer: Layer::Requests, window_unix_ns, reported: Vec::new() }),
-        };
-        sink.commit(written.writer, finished)
+        let part = Part { window_unix_ns, ..Part::of(FAMILY, Layer::Requests) };
+        written.commit(sink, manifest, shape, Some(part))
     }
 
     fn manifest(&self) -> Manifest {

@@ -48,10 +48,10 @@ pub(crate) fn samples(recording: &mut Recording) -> Vec<Sample> {
     out
 }
 
-/// A real recording outside this repository; where it is not there, the test is skipped and says so, captured or not.
+/// A real file or folder outside this repository; where it is not there, the test is skipped and says so, captured or not.
 pub(crate) fn shared(name: &str) -> Option<PathBuf> {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")).join(name);
-    if !path.is_file() {
+    if !path.exists() {
         writeln!(std::io::stderr(), "SKIPPED: ../shared/{name} is not here").unwrap();
         return None;
     }

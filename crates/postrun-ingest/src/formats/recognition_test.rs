@@ -5,10 +5,11 @@ use crate::ingestor::{Head, Sniff};
 use crate::input::source::{Input, Source};
 use std::path::{Path, PathBuf};
 
-/// Ids of the ingestors that are sure of a file.
-fn sure(name: &str, head: &[u8]) -> Vec<&'static str> {
+/// Ids of the ingestors that are surest of a file, and sure enough to read it unasked.
+pub(super) fn sure(name: &str, head: &[u8]) -> Vec<&'static str> {
     let head = Head::new(name, &head[..head.len().min(crate::HEAD_BYTES)]);
-    INGESTORS.iter().filter(|i| (i.sniff)(&head) == Sniff::Strong).map(|i| i.id).collect()
+    let best = INGESTORS.iter().map(|i| (i.sniff)(&head)).max().unwrap();
+    INGESTORS.iter().filter(|i| best >= Sniff::Plain && (i.sniff)(&head) == best).map(|i| i.id).collect()
 }
 
 fn files(dir: &Path, out: &mut Vec<PathBuf>) {

@@ -156,7 +156,7 @@ fn figure(key: &str) -> Option<Named> {
         "output_throughput" => named("output_tokens_per_s", "tok/s", "same"),
         "total_throughput" => named("total_tokens_per_s", "tok/s", "client_tokenizer_prompts"),
         "concurrency" => named("mean_concurrency", "requests", "to_stream_end"),
-        "max_output_tokens_per_s" => named("peak_chunks_per_s", "chunks/s", "same"),
+        "max_output_tokens_per_s" => named("peak_chunks_per_s", "chunks/s", "first_chunks_in_1s"),
         "max_concurrent_requests" => named("peak_requests_in_1s", "requests", "in_1s_or_at_once"),
         "accept_length" => named("accept_length", "tokens", "only_as_total"),
         _ => return None,

@@ -53,7 +53,7 @@ pub(super) static VLLM_BENCH: Ingestor = Ingestor {
 fn sniff(head: &Head) -> Sniff {
     let ours = head.has_any(&["burstiness", "endpoint_type"]);
     let a_run = head.has_any(&["completed", "duration", "request_rate", "input_lens", "backend", "num_prompts"]);
-    if ours && a_run && !head.has_any(SGLANG_KEYS) {
+    if ours && a_run && !head.has_any(SGLANG_KEYS) && !head.has_any(super::trtllm_bench::SERVING_KEYS) {
         Sniff::Strong
     } else if head.has_any(&["ttfts", "itls"]) && !ours {
         Sniff::Weak
@@ -170,7 +170,7 @@ fn latency_metric(stem: &str) -> Option<Named> {
         "itl" => named("itl_ms", "ms", "chunk_gaps"),
         "e2el" => named("e2e_ms", "ms", "recorded_latency"),
         "client_queue_time" => named("client_queue_ms", "ms", "same"),
-        "e2el_including_client_queue" => named("e2e_with_client_queue_ms", "ms", "not_computed_here"),
+        "e2el_including_client_queue" => named("e2e_ms", "ms", "from_schedule"),
         _ => return None,
     })
 }
@@ -186,7 +186,7 @@ fn figure(key: &str) -> Option<Named> {
         "output_throughput" => named("output_tokens_per_s", "tok/s", "same"),
         "total_token_throughput" => named("total_tokens_per_s", "tok/s", "same"),
         "request_goodput" | "request_goodput:" => named("goodput_requests_per_s", "req/s", "thresholds_not_stored"),
-        "max_output_tokens_per_s" => named("peak_chunks_per_s", "chunks/s", "same"),
+        "max_output_tokens_per_s" => named("peak_chunks_per_s", "chunks/s", "first_chunks_in_1s"),
         "max_concurrent_requests" => named("peak_requests_in_1s", "requests", "in_1s_or_at_once"),
         "rtfx" => named("rtfx", "", "speech_only"),
         _ => return None,

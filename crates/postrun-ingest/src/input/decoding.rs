@@ -1,11 +1,67 @@
-//! Decompression that ends at the damage: what stood before it is text like any other, and where it lies is said.
+//! Decompression that ends at the damage: what stood before it is text like any other, and where it lies is said. A text
+//! that is far too long for its compressed bytes is an error.
 
 use std::io::{BufRead, Read, sink};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What a decoder hands out at once. A decoder that meets damage gives nothing of the piece it was at, so pieces are
 /// small.
 const PIECE_BYTES: usize = 16 << 10;
+
+/// No text up to here is a bomb, however little it was compressed to.
+const FREE_BYTES: u64 = 256 << 20;
+/// How many bytes of a longer text one compressed byte may stand for, unless the user allows more. Metrics of an idle
+/// server, scraped again and again, reach a hundred.
+pub const MOST_TIMES: u64 = 250;
+
+/// How much compressed files may grow, and how much was read of this one.
+#[derive(Debug)]
+pub(super) struct Expansion {
+    most_times: AtomicU64,
+    compressed: AtomicU64,
+}
+
+impl Default for Expansion {
+    fn default() -> Expansion {
+        Expansion { most_times: AtomicU64::new(MOST_TIMES), compressed: AtomicU64::new(0) }
+    }
+}
+
+impl Expansion {
+    pub(super) fn allow(&self, times: u64) {
+        self.most_times.store(times, Ordering::Relaxed);
+    }
+
+    pub(super) fn most_times(&self) -> u64 {
+        self.most_times.load(Ordering::Relaxed)
+    }
+
+    fn check(&self, text_bytes: u64) -> std::io::Result<()> {
+        let (times, compressed) = (self.most_times(), self.compressed.load(Ordering::Relaxed));
+        if text_bytes <= FREE_BYTES || text_bytes <= compressed.saturating_mul(times) {
+            return Ok(());
+        }
+        Err(std::io::Error::other(format!(
+            "{text_bytes} bytes of text came out of {compressed} compressed ones, more than {times} for each: \
+             a decompression bomb? If not, raise the limit with --max-expansion"
+        )))
+    }
+}
+
+/// Counts the compressed bytes on their way to a decoder.
+pub(super) struct Counted<R> {
+    pub(super) inner: R,
+    pub(super) expansion: Arc<Expansion>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(out)?;
+        self.expansion.compressed.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
 
 /// Where a compressed file is cut or damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,18 +89,23 @@ pub(super) struct Decoding<D> {
     drain: fn(&mut D) -> std::io::Result<u64>,
     read: u64,
     damage: DamageSlot,
+    expansion: Arc<Expansion>,
 }
 
 /// Text of gzip members.
-pub(super) fn gzip<R: Read>(compressed: R, damage: DamageSlot) -> impl Read {
+pub(super) fn gzip<R: Read>(compressed: R, damage: DamageSlot, expansion: Arc<Expansion>) -> impl Read {
     let decoder = flate2::read::MultiGzDecoder::new(compressed);
-    Decoding { decoder, drain: |d| std::io::copy(d.get_mut(), &mut sink()), read: 0, damage }
+    Decoding { decoder, drain: |d| std::io::copy(d.get_mut(), &mut sink()), read: 0, damage, expansion }
 }
 
 /// Text of zstd frames.
-pub(super) fn zstd<R: BufRead>(compressed: R, damage: DamageSlot) -> std::io::Result<impl Read> {
+pub(super) fn zstd<R: BufRead>(
+    compressed: R,
+    damage: DamageSlot,
+    expansion: Arc<Expansion>,
+) -> std::io::Result<impl Read> {
     let decoder = zstd::stream::read::Decoder::with_buffer(compressed)?;
-    Ok(Decoding { decoder, drain: |d| std::io::copy(d.get_mut(), &mut sink()), read: 0, damage })
+    Ok(Decoding { decoder, drain: |d| std::io::copy(d.get_mut(), &mut sink()), read: 0, damage, expansion })
 }
 
 impl<D: Read> Read for Decoding<D> {
@@ -52,6 +113,7 @@ impl<D: Read> Read for Decoding<D> {
         if self.damage.get().is_some() {
             return Ok(0);
         }
+        self.expansion.check(self.read)?;
         let piece = out.len().min(PIECE_BYTES);
         match self.decoder.read(&mut out[..piece]) {
             Ok(n) => {
@@ -89,8 +151,8 @@ mod tests {
         let damage = DamageSlot::default();
         let mut out = Vec::new();
         match compressed.starts_with(b"\x1f\x8b") {
-            true => gzip(compressed, Arc::clone(&damage)).read_to_end(&mut out).unwrap(),
-            false => zstd(compressed, Arc::clone(&damage)).unwrap().read_to_end(&mut out).unwrap(),
+            true => gzip(compressed, Arc::clone(&damage), Arc::default()).read_to_end(&mut out).unwrap(),
+            false => zstd(compressed, Arc::clone(&damage), Arc::default()).unwrap().read_to_end(&mut out).unwrap(),
         };
         (out, damage.get().cloned())
     }
@@ -129,7 +191,35 @@ mod tests {
             }
         }
         let whole = gzipped();
-        let mut reader = gzip(whole[..1000].chain(Fails), DamageSlot::default());
+        let mut reader = gzip(whole[..1000].chain(Fails), DamageSlot::default(), Arc::default());
         assert_eq!(reader.read_to_end(&mut Vec::new()).unwrap_err().to_string(), "gone");
+    }
+    /// Many compressed pieces of nothing, one behind another, and how far they are read.
+    fn bomb(piece: Vec<u8>, times: u64) -> std::io::Result<u64> {
+        let expansion = Arc::new(Expansion::default());
+        expansion.allow(times);
+        let whole = piece.repeat(20);
+        let compressed = Counted { inner: whole.as_slice(), expansion: Arc::clone(&expansion) };
+        match whole.starts_with(b"\x1f\x8b") {
+            true => std::io::copy(&mut gzip(compressed, DamageSlot::default(), expansion), &mut sink()),
+            false => {
+                let buffered = std::io::BufReader::new(compressed);
+                std::io::copy(&mut zstd(buffered, DamageSlot::default(), expansion)?, &mut sink())
+            }
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_an_error_and_the_limit_can_be_raised() {
+        let nothing = vec![b'\n'; 16 << 20];
+        let mut gzipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzipped.write_all(&nothing).unwrap();
+        for piece in [gzipped.finish().unwrap(), zstd::encode_all(nothing.as_slice(), 1).unwrap()] {
+            let said = bomb(piece.clone(), MOST_TIMES).unwrap_err().to_string();
+            assert!(said.contains("more than 250 for each") && said.contains("--max-expansion"), "{said}");
+            assert_eq!(bomb(piece, u64::MAX).unwrap(), 20 * (16 << 20));
+        }
+        // Short enough to be none.
+        assert!(Expansion::default().check(FREE_BYTES).is_ok());
     }
 }

@@ -23,6 +23,7 @@ const GENERIC_STEMS: &[&str] = &[
     "profile_export_genai_perf",
     "per_request_lifecycle_metrics",
     "summary_lifecycle_metrics",
+    "benchmark_data",
 ];
 /// Folder names that say nothing either.
 const GENERIC_FOLDERS: &[&str] =
@@ -58,7 +59,7 @@ fn stem(path: &Path) -> String {
     let name = base_name(path);
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
     let ending = |name: &str| {
-        let known = [".json", ".jsonl", ".ndjson", ".txt", ".log", ".prom", ".otlp", ".csv"];
+        let known = [".json", ".jsonl", ".ndjson", ".txt", ".log", ".prom", ".otlp", ".csv", ".parquet", ".db"];
         known.iter().find_map(|ending| name.strip_suffix(ending)).filter(|s| !s.is_empty()).map(String::from)
     };
     // Two at most: `spans.otlp.jsonl`, `metrics.prom.txt`.

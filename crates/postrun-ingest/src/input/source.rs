@@ -1,6 +1,6 @@
 //! One input: a file or standard input, plain, gzip or zstd, read once from front to back.
 
-use super::decoding::{self, Damage, DamageSlot};
+use super::decoding::{self, Counted, Damage, DamageSlot, Expansion};
 use super::read_ahead::ReadAhead;
 use crate::error::IngestError;
 use postrun_schema::HashingWriter;
@@ -43,9 +43,13 @@ pub struct Source {
     pub head: Vec<u8>,
     /// True when `head` is the whole text.
     pub head_is_all: bool,
+    /// `None`: standard input.
+    path: Option<PathBuf>,
+    compressed: bool,
     reader: Box<dyn Read>,
     raw: Arc<RawCount>,
     damage: DamageSlot,
+    expansion: Arc<Expansion>,
 }
 
 /// Size and hash of what was read from disk, shared with the reader that sits below the decompressor.
@@ -92,7 +96,11 @@ impl Source {
                 (name, base_name(path), Box::new(file))
             }
         };
-        Source::from_reader(name, base_name, raw_reader, progress)
+        let mut source = Source::from_reader(name, base_name, raw_reader, progress)?;
+        if let Input::Path(path) = input {
+            source.path = Some(path.clone());
+        }
+        Ok(source)
     }
 
     fn from_reader(
@@ -107,11 +115,15 @@ impl Source {
         let io = IngestError::io(&name);
         let start = read_up_to(&mut hashing, HEAD_BYTES).map_err(&io)?;
         let joined = std::io::Cursor::new(start.clone()).chain(ReadAhead::start(hashing));
+        let compressed = start.starts_with(GZIP) || start.starts_with(ZSTD);
         let damage = DamageSlot::default();
+        let expansion = Arc::new(Expansion::default());
+        let (told, limit) = (Arc::clone(&damage), Arc::clone(&expansion));
+        let joined = Counted { inner: joined, expansion: Arc::clone(&expansion) };
         let mut reader: Box<dyn Read> = if start.starts_with(GZIP) {
-            Box::new(decoding::gzip(joined, Arc::clone(&damage)))
+            Box::new(decoding::gzip(joined, told, limit))
         } else if start.starts_with(ZSTD) {
-            Box::new(decoding::zstd(BufReader::new(joined), Arc::clone(&damage)).map_err(&io)?)
+            Box::new(decoding::zstd(BufReader::new(joined), told, limit).map_err(&io)?)
         } else {
             Box::new(joined)
         };
@@ -123,13 +135,31 @@ impl Source {
             });
         }
         let head_is_all = head.len() < HEAD_BYTES;
-        Ok(Source { name, base_name, head, head_is_all, reader, raw, damage })
+        Ok(Source { name, base_name, head, head_is_all, path: None, compressed, reader, raw, damage, expansion })
+    }
+
+    /// Where the text itself lies, for a format that cannot be read as a stream; `None` for standard input and for what is
+    /// compressed.
+    pub(crate) fn plain_path(&self) -> Option<&Path> {
+        self.path.as_deref().filter(|_| !self.compressed)
     }
 
     /// The whole text from its first byte. Can be taken once.
     pub fn take_reader(&mut self) -> impl Read + use<> {
         let rest = std::mem::replace(&mut self.reader, Box::new(std::io::empty()));
         std::io::Cursor::new(self.head.clone()).chain(rest)
+    }
+
+    /// How many bytes of text one compressed byte may stand for; the most of what is not read yet.
+    pub(crate) fn allow_expansion(&self, times: u64) {
+        self.expansion.allow(times);
+    }
+
+    /// The same file once more from its start, under the same limit.
+    pub(crate) fn once_more(&self, input: &Input) -> Result<Source, IngestError> {
+        let again = Source::open(input, None)?;
+        again.allow_expansion(self.expansion.most_times());
+        Ok(again)
     }
 
     /// Where the compressed file is cut or damaged, once it was read up to there.

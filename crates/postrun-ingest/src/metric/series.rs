@@ -94,6 +94,7 @@ impl SeriesTable {
             sink.server(server, None);
             if let Some(model) = raw.label("model_name").or_else(|| raw.label("model")).filter(|m| !m.is_empty()) {
                 sink.fact("model", model);
+                sink.served_model(model);
             }
         }
         let is_settings = family.is_some() && raw.name.ends_with("cache_config_info");

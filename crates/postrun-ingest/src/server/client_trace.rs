@@ -23,6 +23,8 @@ pub(crate) struct ClientRequest {
     pub output_tokens: Option<u32>,
     pub first_chunk_tokens: Option<u32>,
     pub chunks: u32,
+    /// Moments after the first at which chunks came: those that came together count once.
+    pub arrivals: u32,
 }
 
 /// The client's side of a run.
@@ -41,7 +43,12 @@ pub(crate) struct ClientTrace {
 struct Place {
     request: usize,
     index: u32,
+    /// When the chunk before came.
+    before_ns: i64,
 }
+
+/// Chunks came together where they lie closer than the usual gap of their request by this.
+const TOGETHER: i64 = 10;
 
 impl ClientTrace {
     pub(crate) fn read(run: &PendingRun) -> Result<ClientTrace, SchemaError> {
@@ -71,11 +78,7 @@ impl ClientTrace {
                 Ok(())
             })?;
             trace.add_requests_without_chunks();
-            let mut sum = 0.0;
-            trace.tokens.iter_mut().for_each(|cell| {
-                sum += *cell;
-                *cell = sum;
-            });
+            trace.sum_up();
             trace.levels = levels(&trace.requests);
         }
         Ok(trace)
@@ -86,6 +89,26 @@ impl ClientTrace {
         ClientTrace { requests: Vec::new(), tokens: Vec::new(), cell_ns: FINEST_CELL_NS, levels: Vec::new() }
     }
 
+    /// Of requests whose chunks are not known one by one.
+    #[cfg(test)]
+    pub(crate) fn of(requests: Vec<ClientRequest>) -> ClientTrace {
+        let mut trace = ClientTrace { levels: levels(&requests), requests, ..ClientTrace::none() };
+        let end = trace.end_ns().unwrap_or(0);
+        trace.tokens = vec![0.0; (end / trace.cell_ns) as usize + 2];
+        trace.add_requests_without_chunks();
+        trace.sum_up();
+        trace
+    }
+
+    /// From tokens in each cell to tokens so far.
+    fn sum_up(&mut self) {
+        let mut sum = 0.0;
+        for cell in &mut self.tokens {
+            sum += *cell;
+            *cell = sum;
+        }
+    }
+
     /// Last moment of the run since its origin; `None` without points in time.
     pub(crate) fn end_ns(&self) -> Option<i64> {
         self.requests.iter().filter_map(|r| r.end_ns.or(r.last_ns())).filter(|ns| (0..CREDIBLE_NS).contains(ns)).max()
@@ -93,11 +116,24 @@ impl ClientTrace {
 
     /// Usual time of an output token, which is a step of the engine or less.
     pub(crate) fn step_ns(&self) -> i64 {
-        let step =
-            |r: &ClientRequest| Some((r.e2e_ns? - r.ttft_ns?) / i64::from(r.output_tokens?.checked_sub(1)?).max(1));
+        let step = |r: &ClientRequest| {
+            Some(r.e2e_ns?.saturating_sub(r.ttft_ns?) / i64::from(r.output_tokens?.checked_sub(1)?).max(1))
+        };
         let mut steps: Vec<i64> = self.requests.iter().filter_map(step).filter(|ns| *ns > 0).collect();
         steps.sort_unstable();
         steps.get(steps.len() / 2).copied().unwrap_or(0)
+    }
+
+    /// How long a token may have waited for others that came with it: none where each token came by itself.
+    pub(crate) fn held_back_ns(&self) -> i64 {
+        let held = |r: &ClientRequest| {
+            let (arrivals, tokens) = (f64::from(r.arrivals), f64::from(r.output_tokens?.checked_sub(1)?));
+            let lasted = r.e2e_ns?.saturating_sub(r.ttft_ns?) as f64;
+            (arrivals > 0.0 && tokens > 0.0).then(|| (lasted / arrivals * (1.0 - arrivals / tokens).max(0.0)) as i64)
+        };
+        let mut all: Vec<i64> = self.requests.iter().filter_map(held).collect();
+        all.sort_unstable();
+        all.get(all.len() / 2).copied().unwrap_or(0)
     }
 
     /// Tokens the client received in all.
@@ -139,11 +175,13 @@ impl ClientTrace {
         let Some(at_ns) = times(batch, "at_ns") else { return };
         for at in at_ns.values() {
             while self.requests.get(place.request).is_some_and(|r| r.chunks <= place.index) {
-                *place = Place { request: place.request + 1, index: 0 };
+                *place = Place { request: place.request + 1, ..Place::default() };
             }
-            let Some(r) = self.requests.get(place.request) else { return };
+            let Some(r) = self.requests.get_mut(place.request) else { return };
             let tokens = if place.index == 0 { r.first_tokens() } else { r.tokens_of_later_chunk() };
-            place.index += 1;
+            let gap = at.saturating_sub(place.before_ns);
+            r.arrivals += u32::from(place.index > 0 && gap.saturating_mul(TOGETHER) >= r.usual_gap_ns());
+            *place = Place { index: place.index + 1, before_ns: *at, ..*place };
             let Some(sent) = r.sent_ns else { continue };
             add(&mut self.tokens, self.cell_ns, sent.saturating_add(*at), tokens);
         }
@@ -167,6 +205,12 @@ impl ClientRequest {
     /// Last token since the origin.
     pub(crate) fn last_ns(&self) -> Option<i64> {
         self.sent_ns.zip(self.e2e_ns).map(|(sent, e2e)| sent.saturating_add(e2e))
+    }
+
+    /// Mean gap between its chunks.
+    fn usual_gap_ns(&self) -> i64 {
+        let lasted = self.e2e_ns.zip(self.ttft_ns).map_or(0, |(e2e, ttft)| e2e.saturating_sub(ttft));
+        lasted / i64::from(self.chunks.saturating_sub(1)).max(1)
     }
 
     fn first_tokens(&self) -> f64 {
@@ -234,6 +278,7 @@ fn read_requests(batch: &RecordBatch, out: &mut Vec<ClientRequest>) {
             output_tokens: n(output),
             first_chunk_tokens: n(first),
             chunks: n(chunks).unwrap_or(0),
+            arrivals: 0,
         });
     }
 }

@@ -1,24 +1,30 @@
 //! Joins recordings of the server's side to one run of a client: clocks, requests, samples, events, settings.
 
-use super::align::{self, Alignment, Level, TokenFit};
+use super::align::{self, Alignment, MS, SECOND};
+use super::align_levels::{self, Level};
+use super::align_tokens::{self, TokenFit};
+use super::claims::Claim;
 use super::client_trace::ClientTrace;
 use super::join::{self, JoinRule, Joined};
 use super::recording::{Recording, ServerRequest};
 use super::request::requests_of;
 use super::spool::Curve;
+use super::zone::{self, ZONE_NS, centred, local_ns};
 use crate::error::IngestError;
 use crate::sink::Collected;
-use crate::text::stamp::{StampClock, days_from_civil};
+use crate::text::stamp::StampClock;
 use postrun_schema::{ClockKind, ServerClock};
 
-const SECOND: i64 = 1_000_000_000;
-/// Zones of the world lie a multiple of this apart.
-const ZONE_NS: i64 = 900 * SECOND;
-/// A file is saved a moment after the run, or up to a minute where much is computed first; clocks may differ by seconds.
+/// A file is saved a moment after the run; clocks may differ by seconds, …
 const SAVED_EARLIEST_NS: i64 = -5 * SECOND;
-const SAVED_LATEST_NS: i64 = 60 * SECOND;
+const SAVED_LATEST_NS: i64 = 20 * SECOND;
+/// … and what is computed first grows with the run: a tenth of its time, up to a minute.
+const SAVED_PART: i64 = 10;
+const SAVED_AT_ALL_NS: i64 = 60 * SECOND;
 /// What two wall clocks that nothing could compare are taken to differ by.
 const WALL_CLOCKS_NS: i64 = SECOND;
+/// A user's offset may differ from what recordings say by this beyond their uncertainty.
+const CHECKED_TO_NS: i64 = 5 * MS;
 
 /// What is known about the recordings that may belong to a run.
 pub(crate) struct Evidence {
@@ -29,6 +35,7 @@ pub(crate) struct Evidence {
     client_origin_source_ns: Option<i64>,
     client_origin_unix_ns: Option<i64>,
     user_offset_ns: Option<i64>,
+    model: Option<String>,
     /// Local time at which the client saved its file, as if it were UTC.
     saved_local_ns: Option<i64>,
     pub(super) weighed: Vec<Weighed>,
@@ -45,6 +52,14 @@ pub(crate) struct Weighed {
     span: Option<(i64, i64)>,
     /// It lies beside this run alone, so it needs no proof that it belongs to it.
     sole: bool,
+    /// Two stretches of it fit the run about as well.
+    pub ambiguous: bool,
+    /// It has as many requests as the client sent, and they are not the client's.
+    refuted: bool,
+    /// It holds values of devices and nothing that clocks are aligned by.
+    device: bool,
+    /// Models of client and server, where they differ.
+    pub other_model: Option<String>,
     /// What its clock showed at the origin of the run's server times.
     pub origin_ns: Option<i64>,
 }
@@ -59,9 +74,23 @@ impl Evidence {
             client_origin_source_ns: client.origin_source_ns,
             client_origin_unix_ns: client.origin_unix_ns,
             user_offset_ns,
+            model: run.run.manifest.model.clone(),
             saved_local_ns: run.run.manifest.load.date.as_deref().and_then(local_ns),
             weighed: Vec::new(),
         })
+    }
+
+    /// What the recordings say of their place in the run, each for itself.
+    pub(crate) fn claims(&self, run: usize) -> Vec<Claim> {
+        let run_ns = self.trace.end_ns().unwrap_or(0);
+        let fitting = self.weighed.iter().filter(|w| w.fits(&self.trace));
+        let claim = |w: &Weighed| {
+            let a = w.alignment.as_ref()?;
+            let window = (a.origin_ns, a.origin_ns.saturating_add(run_ns));
+            let joined = w.joined.is_some();
+            Some(Claim { run, recording: w.position, window, uncertainty_ns: a.uncertainty_ns, joined })
+        };
+        fitting.filter_map(claim).collect()
     }
 
     /// For a run without a client.
@@ -73,6 +102,7 @@ impl Evidence {
             client_origin_source_ns: None,
             client_origin_unix_ns: None,
             user_offset_ns: None,
+            model: None,
             saved_local_ns: None,
             weighed: Vec::new(),
         }
@@ -89,20 +119,32 @@ impl Evidence {
     /// Joins and aligns one recording by itself.
     pub(crate) fn weigh(&mut self, position: usize, recording: &Recording, sole: bool) {
         let requests = requests_of(recording);
-        let mut joined = join::join(&self.trace.requests, &requests);
+        let mut joined = join::join(&self.trace.requests, &requests, self.saved_local_ns.is_some());
         let resolution = recording.resolution_ns;
-        let by_requests = joined.as_ref().and_then(|j| align::from_requests(j, &self.trace.requests, &requests));
-        let by_curves =
-            || match align::from_tokens(&self.trace, &recording.samples.points(Curve::OutputTokens), resolution) {
+        let credible = |origin_ns| recording.clock == StampClock::Monotonic || self.saved_after(origin_ns);
+        let by_requests = joined
+            .as_ref()
+            .and_then(|j| align::from_requests(j, &self.trace.requests, &requests))
+            .filter(|a| credible(a.origin_ns));
+        // Requests that would have to be from another time of day, or before they were sent, are another run's, unless
+        // ids say otherwise.
+        let comparable = has_times(&requests) && self.trace.end_ns().is_some();
+        joined = joined.filter(|j| j.rule == JoinRule::Id || by_requests.is_some() || !comparable);
+        let refuted = joined.is_none() && comparable && requests.len() >= self.trace.requests.len();
+        let mut ambiguous = false;
+        let alignment = by_requests.or_else(|| {
+            let tokens = recording.samples.points(Curve::OutputTokens);
+            match align_tokens::from_tokens(&self.trace, &tokens, resolution, &credible) {
                 TokenFit::Fits(alignment) => Some(alignment),
+                TokenFit::Ambiguous => {
+                    ambiguous = true;
+                    None
+                }
                 // Levels are coarser: they cannot overrule a counter.
                 TokenFit::Contradicts => None,
-                TokenFit::Silent => align::from_levels(&self.trace, &levels(recording), resolution),
-            };
-        let found = by_requests.or_else(by_curves);
-        let alignment = found.filter(|a| recording.clock == StampClock::Monotonic || self.saved_after(a.origin_ns));
-        // Requests that would have to be from another time of day are another run's, unless ids say otherwise.
-        joined = joined.filter(|j| j.rule == JoinRule::Id || alignment.is_some() || !has_times(&requests));
+                TokenFit::Silent => align_levels::from_levels(&self.trace, &levels(recording), resolution, &credible),
+            }
+        });
         let times = requests.iter().filter_map(|r| r.arrival_ns);
         let span = recording.samples.span().into_iter().flat_map(|(a, b)| [a, b]);
         let all: Vec<i64> = times.chain(span).chain(recording.events.iter().map(|e| e.at_ns)).collect();
@@ -115,8 +157,21 @@ impl Evidence {
             span: all.iter().copied().min().zip(all.iter().copied().max()),
             requests,
             sole,
+            ambiguous,
+            refuted,
+            device: recording.samples.is_of_devices(),
+            other_model: self.other_model(recording),
             origin_ns: None,
         });
+    }
+
+    /// The names under which the server served, where the client asked for none of them.
+    fn other_model(&self, recording: &Recording) -> Option<String> {
+        let asked = self.model.as_deref()?;
+        let served = &recording.served_models;
+        let same = |name: &String| name.trim_end_matches('/').eq_ignore_ascii_case(asked.trim_end_matches('/'));
+        let names = || served.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        (!served.is_empty() && !served.iter().any(same)).then(|| format!("{asked} asked for, {} served", names()))
     }
 
     /// The client saved its file right after the run: by its local time, of whatever zone, the run has to end shortly
@@ -124,22 +179,29 @@ impl Evidence {
     fn saved_after(&self, origin_ns: i64) -> bool {
         let (Some(saved), Some(end)) = (self.saved_local_ns, self.trace.end_ns()) else { return true };
         let after = saved.saturating_sub(origin_ns.saturating_add(end));
-        (SAVED_EARLIEST_NS..=SAVED_LATEST_NS).contains(&centred(after, ZONE_NS))
+        let latest = (end / SAVED_PART).clamp(SAVED_LATEST_NS, SAVED_AT_ALL_NS);
+        (SAVED_EARLIEST_NS..=latest).contains(&centred(after, ZONE_NS))
     }
 
     /// Settles where each recording's clock lies; returns the run's server clock. Recordings that neither lie beside
     /// this run alone nor fit it are dropped.
     pub(super) fn settle(&mut self) -> Option<ServerClock> {
-        self.weighed.retain(|w| {
-            w.sole || w.joined.is_some() || w.alignment.as_ref().is_some_and(|a| within(w, a, &self.trace))
-        });
+        self.weighed.retain(|w| w.sole || w.fits(&self.trace));
+        self.drop_refuted();
         let reference = self.reference();
         for w in &mut self.weighed {
             w.origin_ns = match (&reference, w.clock) {
                 (Some((clock, r)), StampClock::Unix) if *clock == StampClock::Unix => Some(r.origin_ns),
-                (Some((clock, r)), StampClock::Local) if *clock == StampClock::Unix => zoned(w, r),
+                (Some((clock, r)), StampClock::Local) if *clock == StampClock::Unix => {
+                    let own = w.alignment.as_ref();
+                    own.and_then(|own| zone::by_alignment(own.origin_ns, own.uncertainty_ns, r.origin_ns))
+                        .map(|origin| origin.saturating_sub(w.resolution_ns / 2))
+                }
                 _ => w.alignment.as_ref().map(|a| a.origin_ns),
             };
+        }
+        if let Some((StampClock::Unix, r)) = &reference {
+            self.place_devices(r.origin_ns);
         }
         let own_clock = self.weighed.iter().map(|w| w.clock).min_by_key(|c| *c != StampClock::Unix);
         let own_origin = self.weighed.iter().filter(|w| Some(w.clock) == own_clock).filter_map(Weighed::first_ns).min();
@@ -149,8 +211,12 @@ impl Evidence {
             Some((clock, r)) => ServerClock {
                 kind: kind(clock),
                 origin_unix_ns: Some(r.origin_ns),
-                // Without a reading of the client's clock there is nothing to subtract.
-                offset_ns: self.client_origin_source_ns.map(|source| r.origin_ns.saturating_sub(source)),
+                // Without a reading of the client's clock there is nothing to subtract; a local clock has an unknown zone
+                // and perhaps an unknown year, so its reading is no offset.
+                offset_ns: self
+                    .client_origin_source_ns
+                    .filter(|_| clock != StampClock::Local)
+                    .map(|source| r.origin_ns.saturating_sub(source)),
                 offset_uncertainty_ns: Some(r.uncertainty_ns),
                 drift_ppm: r.drift_ppm,
                 how: r.how,
@@ -166,17 +232,65 @@ impl Evidence {
         })
     }
 
+    /// A curve cannot place the run where a recording of the same time has requests, and they are not the client's.
+    fn drop_refuted(&mut self) {
+        let Some(run_ns) = self.trace.end_ns() else { return };
+        let others: Vec<(StampClock, (i64, i64))> =
+            self.weighed.iter().filter(|w| w.refuted).filter_map(|w| Some((w.clock, w.span?))).collect();
+        for w in self.weighed.iter_mut().filter(|w| w.joined.is_none()) {
+            let clock = w.clock;
+            let refuted = |a: &Alignment| {
+                others.iter().any(|(c, (first, last))| {
+                    // Clocks of two kinds lie whole zones apart.
+                    let late = a.origin_ns.saturating_sub(*first);
+                    let late = if *c == clock { late } else { centred(late, ZONE_NS) };
+                    late <= last.saturating_sub(*first) && late.saturating_add(run_ns) >= 0
+                })
+            };
+            w.alignment = w.alignment.take().filter(|a| !refuted(a));
+        }
+    }
+
+    /// What the recordings say against the offset that the user gave, with the offset they say.
+    pub(super) fn against_user(&self) -> Option<String> {
+        let origin = self.client_origin_source_ns?.saturating_add(self.user_offset_ns?);
+        let (w, own) = self.best(StampClock::Unix)?;
+        let off = origin.saturating_sub(own.origin_ns);
+        (off.saturating_abs() > own.uncertainty_ns.saturating_add(CHECKED_TO_NS)).then(|| {
+            let requests = w.joined.as_ref().map_or(0, Joined::count);
+            let by = if requests > 0 { format!("{requests} joined requests") } else { own.how.clone() };
+            format!("{} ms away from what {by} say (±{} ms)", shown_ms(off), shown_ms(own.uncertainty_ns))
+        })
+    }
+
+    fn best(&self, clock: StampClock) -> Option<(&Weighed, &Alignment)> {
+        let all = self.weighed.iter().filter(|w| w.clock == clock);
+        all.filter_map(|w| Some((w, w.alignment.as_ref()?))).min_by_key(|(_, a)| a.uncertainty_ns)
+    }
+
+    /// Recordings of local time that nothing can align lie where their zone puts them, if only one can.
+    fn place_devices(&mut self, unix: i64) {
+        let Some(run_ns) = self.trace.end_ns() else { return };
+        let logs = self.weighed.iter().filter(|w| w.clock == StampClock::Local);
+        let whole = |apart: i64| apart.saturating_sub(centred(apart, ZONE_NS));
+        let known = logs.filter_map(|w| w.origin_ns).map(|o| whole(o.saturating_sub(unix))).next();
+        for w in self.weighed.iter_mut().filter(|w| w.clock == StampClock::Local && w.device) {
+            w.origin_ns = w.span.and_then(|span| zone::by_span(span, unix, run_ns, known));
+        }
+    }
+
     /// The alignment that all recordings of Unix time share, else the best of any other clock.
     fn reference(&self) -> Option<(StampClock, Alignment)> {
         if let (Some(offset), Some(source)) = (self.user_offset_ns, self.client_origin_source_ns) {
             let how = "given by the user".to_string();
             let origin_ns = source.saturating_add(offset);
-            return Some((StampClock::Unix, Alignment { origin_ns, uncertainty_ns: 0, drift_ppm: None, how }));
+            // As far as the recordings can check it.
+            let off = |own: &Alignment| origin_ns.saturating_sub(own.origin_ns).saturating_abs();
+            let refuted = self.against_user().and_then(|_| self.best(StampClock::Unix));
+            let uncertainty_ns = refuted.map_or(0, |(_, own)| off(own).saturating_add(own.uncertainty_ns));
+            return Some((StampClock::Unix, Alignment { origin_ns, uncertainty_ns, drift_ppm: None, how }));
         }
-        let best = |clock: StampClock| {
-            let all = self.weighed.iter().filter(|w| w.clock == clock).filter_map(|w| w.alignment.as_ref());
-            all.min_by_key(|a| a.uncertainty_ns).map(|a| (clock, a.clone()))
-        };
+        let best = |clock: StampClock| self.best(clock).map(|(_, a)| (clock, a.clone()));
         let assumed = || {
             let any = self.weighed.iter().any(|w| w.clock == StampClock::Unix);
             let origin_ns = self.client_origin_unix_ns.filter(|_| any && self.client_kind == ClockKind::Wall)?;
@@ -202,6 +316,23 @@ impl Evidence {
 }
 
 impl Weighed {
+    /// It is the run's without being beside it alone: its requests are, or its clock puts the run inside it.
+    fn fits(&self, trace: &ClientTrace) -> bool {
+        let slack = 60 * SECOND;
+        let inside = |a: &Alignment| {
+            self.span.zip(trace.end_ns()).is_some_and(|((first, last), end)| {
+                a.origin_ns >= first.saturating_sub(slack)
+                    && a.origin_ns.saturating_add(end) <= last.saturating_add(slack)
+            })
+        };
+        self.joined.is_some() || (self.other_model.is_none() && self.alignment.as_ref().is_some_and(inside))
+    }
+
+    /// Its place in the run rests on something, so it speaks before those whose place does not.
+    pub(super) fn is_proven(&self) -> bool {
+        self.joined.is_some() || self.alignment.is_some()
+    }
+
     /// The first moment it tells of.
     pub(crate) fn first_ns(&self) -> Option<i64> {
         self.span.map(|s| s.0)
@@ -212,45 +343,12 @@ impl Weighed {
     }
 }
 
-/// What is left of `ns` when whole multiples of `step` are taken off, from -step/2 on.
-fn centred(ns: i64, step: i64) -> i64 {
-    (ns.saturating_add(step / 2)).rem_euclid(step) - step / 2
+fn shown_ms(ns: i64) -> String {
+    format!("{:.1}", ns as f64 / 1e6)
 }
 
 fn has_times(requests: &[ServerRequest]) -> bool {
     requests.iter().any(|r| r.arrival_ns.is_some())
-}
-
-/// `20261130-074000` as if it were UTC.
-fn local_ns(date: &str) -> Option<i64> {
-    let (day, time) = date.split_once('-')?;
-    let part = |text: &str, from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
-    if day.len() != 8 || time.len() != 6 {
-        return None;
-    }
-    let days = days_from_civil(part(day, 0, 4)?, part(day, 4, 6)?, part(day, 6, 8)?);
-    let seconds = part(time, 0, 2)? * 3600 + part(time, 2, 4)? * 60 + part(time, 4, 6)?;
-    days.checked_mul(86_400)?.checked_add(seconds)?.checked_mul(SECOND)
-}
-
-/// The run lies inside the recording.
-fn within(w: &Weighed, a: &Alignment, trace: &ClientTrace) -> bool {
-    let slack = 60 * SECOND;
-    w.span.zip(trace.end_ns()).is_some_and(|((first, last), end)| {
-        a.origin_ns >= first.saturating_sub(slack) && a.origin_ns.saturating_add(end) <= last.saturating_add(slack)
-    })
-}
-
-/// The origin on a clock of local time, once the same moment is known in Unix time: they differ by a zone (and, where
-/// the log has no year, by whole days).
-fn zoned(w: &Weighed, unix: &Alignment) -> Option<i64> {
-    let round = |ns: i64| (ns as f64 / ZONE_NS as f64).round() as i64 * ZONE_NS;
-    if let Some(own) = &w.alignment {
-        let zone = round(own.origin_ns.saturating_sub(unix.origin_ns));
-        let rest = own.origin_ns - unix.origin_ns - zone;
-        return (rest.abs() <= own.uncertainty_ns + 3 * SECOND).then(|| unix.origin_ns + zone - w.resolution_ns / 2);
-    }
-    None
 }
 
 /// Running plus waiting requests, and token rates, as the recording has them.

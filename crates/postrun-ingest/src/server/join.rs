@@ -50,15 +50,18 @@ const MORE_PART: i64 = 20;
 /// Share of the durations that must fit.
 const FITTING_SHARE: f64 = 0.9;
 
-/// Joins `server` to `client`; `None` where no rule can be trusted.
-pub(crate) fn join(client: &[ClientRequest], server: &[ServerRequest]) -> Option<Joined> {
+/// Joins `server` to `client`; `None` where no rule can be trusted. `dated`: something else tells the runs of one
+/// workload apart, so that a client that was slow to read is no other run.
+pub(crate) fn join(client: &[ClientRequest], server: &[ServerRequest], dated: bool) -> Option<Joined> {
     if client.is_empty() || server.is_empty() {
         return None;
     }
-    by_id(client, server).or_else(|| by_number(client, server)).or_else(|| by_order(client, server))
+    by_id(client, server, dated)
+        .or_else(|| by_number(client, server, dated))
+        .or_else(|| by_order(client, server, dated))
 }
 
-fn by_id(client: &[ClientRequest], server: &[ServerRequest]) -> Option<Joined> {
+fn by_id(client: &[ClientRequest], server: &[ServerRequest], dated: bool) -> Option<Joined> {
     let mut position: HashMap<&str, usize> = HashMap::new();
     for (i, s) in server.iter().enumerate() {
         if let Some(id) = s.request_id.as_deref() {
@@ -71,7 +74,7 @@ fn by_id(client: &[ClientRequest], server: &[ServerRequest]) -> Option<Joined> {
         position.get(id).or_else(|| position.get(core_of_id(id))).copied()
     };
     let server_of: Vec<Option<usize>> = client.iter().map(found).collect();
-    finish(JoinRule::Id, server_of, client, server).filter(|j| j.count() > 0)
+    finish(JoinRule::Id, server_of, client, server, dated).filter(|j| j.count() > 0)
 }
 
 /// `cmpl-abc-0` and `chatcmpl-abc` are `abc`: servers put the kind of request before the client's id, and the number of
@@ -91,7 +94,7 @@ fn numbered(id: &str) -> Option<(&str, usize)> {
     if !separated || digits > 9 { None } else { Some((prefix, number.parse().ok()?)) }
 }
 
-fn by_number(client: &[ClientRequest], server: &[ServerRequest]) -> Option<Joined> {
+fn by_number(client: &[ClientRequest], server: &[ServerRequest], dated: bool) -> Option<Joined> {
     let mut groups: BTreeMap<&str, Vec<(usize, usize)>> = BTreeMap::new();
     for (at, s) in server.iter().enumerate() {
         if let Some((prefix, number)) = s.request_id.as_deref().and_then(numbered)
@@ -107,10 +110,10 @@ fn by_number(client: &[ClientRequest], server: &[ServerRequest]) -> Option<Joine
         server_of[number].get_or_insert(at);
     }
     let covered = server_of.iter().flatten().count() as f64 / client.len() as f64;
-    finish(JoinRule::Number, server_of, client, server).filter(|_| covered >= COVERED_SHARE)
+    finish(JoinRule::Number, server_of, client, server, dated).filter(|_| covered >= COVERED_SHARE)
 }
 
-fn by_order(client: &[ClientRequest], server: &[ServerRequest]) -> Option<Joined> {
+fn by_order(client: &[ClientRequest], server: &[ServerRequest], dated: bool) -> Option<Joined> {
     let mut sent: Vec<usize> = (0..client.len()).collect();
     // A client without send times lists its requests in the order in which it sent them.
     sent.sort_by_key(|i| (client[*i].sent_ns, *i));
@@ -135,7 +138,7 @@ fn by_order(client: &[ClientRequest], server: &[ServerRequest]) -> Option<Joined
     for (c, s) in sent.iter().zip(&arrived[skip..]) {
         server_of[*c] = Some(*s);
     }
-    finish(JoinRule::Order, server_of, client, server).filter(|j| order_holds(j, client, server))
+    finish(JoinRule::Order, server_of, client, server, dated).filter(|j| order_holds(j, client, server))
 }
 
 /// Arrivals follow sends at an even distance.
@@ -156,6 +159,7 @@ fn finish(
     server_of: Vec<Option<usize>>,
     client: &[ClientRequest],
     server: &[ServerRequest],
+    dated: bool,
 ) -> Option<Joined> {
     let mut joined = Joined { rule, server_of, disagreeing: 0 };
     let (mut both, mut differ) = (0u64, 0u64);
@@ -166,15 +170,30 @@ fn finish(
         }
     }
     joined.disagreeing = differ;
-    // Ids that agree are the same request whatever the counts; numbers and order must earn their trust.
-    let trusted = rule == JoinRule::Id
-        || (differ as f64 <= both as f64 * (1.0 - AGREEING_SHARE) && durations_fit(&joined, client, server));
+    // Ids that agree are the same request whatever the counts, but clients number anew in each run; numbers and order
+    // must earn their trust.
+    let anything = |_| i64::MAX;
+    let a_little = |took: i64| MORE_NS.max(took / MORE_PART);
+    let most_more: &dyn Fn(i64) -> i64 = if dated || rule == JoinRule::Id { &anything } else { &a_little };
+    let trusted = match rule {
+        JoinRule::Id => durations_fit(&joined, client, server, most_more),
+        JoinRule::Number | JoinRule::Order => {
+            let agreeing = differ as f64 <= both as f64 * (1.0 - AGREEING_SHARE);
+            agreeing && durations_fit(&joined, client, server, most_more)
+        }
+    };
     trusted.then_some(joined)
 }
 
 /// The same workload sent twice has the same numbers, order and lengths, but not the same durations: what the client
 /// waited is what the server took and a little more. Without durations on both sides there is nothing to object.
-fn durations_fit(joined: &Joined, client: &[ClientRequest], server: &[ServerRequest]) -> bool {
+/// `most_more`: what the client may have waited beyond the time that the server took.
+fn durations_fit(
+    joined: &Joined,
+    client: &[ClientRequest],
+    server: &[ServerRequest],
+    most_more: &dyn Fn(i64) -> i64,
+) -> bool {
     let (mut both, mut fit) = (0u64, 0u64);
     for (c, s) in joined.pairs() {
         let (c, s) = (&client[c], &server[s]);
@@ -183,7 +202,7 @@ fn durations_fit(joined: &Joined, client: &[ClientRequest], server: &[ServerRequ
         for (waited, took) in pairs.into_iter().filter_map(|(waited, took)| Some((waited?, took?))) {
             let more = waited.saturating_sub(took);
             both += 1;
-            fit += u64::from((-LESS_NS..=MORE_NS.max(took / MORE_PART)).contains(&more));
+            fit += u64::from((-LESS_NS..=most_more(took)).contains(&more));
         }
     }
     fit as f64 >= both as f64 * FITTING_SHARE
@@ -216,15 +235,15 @@ mod tests {
     #[test]
     fn ids_numbers_and_order() {
         let with_ids = client(&[Some("a"), Some("b")], &[5, 6]);
-        let joined = join(&with_ids, &server(&[("cmpl-b-0", 1, 6), ("cmpl-a-0", 2, 5)])).unwrap();
+        let joined = join(&with_ids, &server(&[("cmpl-b-0", 1, 6), ("cmpl-a-0", 2, 5)]), false).unwrap();
         assert_eq!((joined.rule, joined.server_of), (JoinRule::Id, vec![Some(1), Some(0)]));
 
         let none = client(&[None, None], &[5, 6]);
         let rows = server(&[("cmpl-warm", 0, 9), ("cmpl-bench-7-1-0", 9, 6), ("cmpl-bench-7-0-0", 8, 5)]);
-        let joined = join(&none, &rows).unwrap();
+        let joined = join(&none, &rows, false).unwrap();
         assert_eq!((joined.rule, joined.server_of), (JoinRule::Number, vec![Some(2), Some(1)]));
         // The same numbers with other prompt lengths are another run's.
-        assert!(join(&none, &server(&[("cmpl-bench-7-1-0", 9, 60), ("cmpl-bench-7-0-0", 8, 50)])).is_none());
+        assert!(join(&none, &server(&[("cmpl-bench-7-1-0", 9, 60), ("cmpl-bench-7-0-0", 8, 50)]), false).is_none());
     }
 
     #[test]
@@ -232,9 +251,9 @@ mod tests {
         let c = client(&[None, None, None, None], &[5, 6, 7, 8]);
         let s = 1_000_000_000;
         let rows = [("w", 0, 1), ("q", 10 * s, 5), ("r", 11 * s, 6), ("t", 12 * s, 7), ("u", 13 * s, 8)];
-        let joined = join(&c, &server(&rows)).unwrap();
+        let joined = join(&c, &server(&rows), false).unwrap();
         assert_eq!((joined.rule, joined.server_of), (JoinRule::Order, vec![Some(1), Some(2), Some(3), Some(4)]));
         let other = [("q", 10 * s, 5), ("r", 31 * s, 6), ("t", 32 * s, 7), ("u", 90 * s, 8)];
-        assert!(join(&c, &server(&other)).is_none());
+        assert!(join(&c, &server(&other), false).is_none());
     }
 }

@@ -3,8 +3,10 @@
 //! Files that the user named together belong together. In a folder, a file of the server belongs to the runs of its own
 //! folder or below it; failing that, to the runs of the nearest folder above, but then only where the clocks can be
 //! aligned. Where several runs come into question (a sweep against one server), each run that the clocks place inside
-//! the recording gets it. A recording that belongs to no run of a client becomes a run of its own, without a client.
+//! the recording gets it, unless another run fits the same stretch better ([`claims`]). A recording that belongs to no run
+//! of a client becomes a run of its own, without a client.
 
+use super::claims::{self, Lost};
 use super::evidence::Evidence;
 use super::recording::Located;
 use super::rows;
@@ -12,7 +14,7 @@ use super::run;
 use crate::error::IngestError;
 use crate::input::candidate::LeftAlone;
 use crate::sink::Collected;
-use postrun_schema::Staging;
+use postrun_schema::{IssueCode, Staging};
 use std::path::Path;
 
 /// Gives every recording to the runs it belongs to; what belongs to none is returned with the reason.
@@ -25,8 +27,15 @@ pub(crate) fn place(
     let mut left_alone = Vec::new();
     let mut taken = vec![false; recordings.len()];
     let candidates: Vec<(Vec<usize>, bool)> = recordings.iter().map(|r| runs_for(&r.group, runs)).collect();
+    let lost = contest(runs, &recordings, &candidates, clock_offset_ns)?;
     for (run, collected) in runs.iter_mut().enumerate() {
-        let mine: Vec<usize> = (0..recordings.len()).filter(|r| candidates[*r].0.contains(&run)).collect();
+        let lost_by = |r: usize| lost.iter().find(|l| (l.0, l.1) == (run, r)).map(|l| l.2);
+        let (mine, given_up): (Vec<usize>, Vec<usize>) =
+            (0..recordings.len()).filter(|r| candidates[*r].0.contains(&run)).partition(|r| lost_by(*r).is_none());
+        for r in given_up.into_iter().filter(|r| lost_by(*r) == Some(Lost::Tied)) {
+            let why = || "another run fits the same stretch of it about as well".to_string();
+            collected.issues.add(IssueCode::AmbiguousRecording, || recordings[r].recording.file.clone(), why);
+        }
         if mine.is_empty() {
             continue;
         }
@@ -35,9 +44,12 @@ pub(crate) fn place(
             let (rivals, close) = (&candidates[*r].0, candidates[*r].1);
             evidence.weigh(*r, &recordings[*r].recording, rivals.len() == 1 && close);
         }
-        for r in rows::write(evidence, collected, &mut recordings)? {
-            taken[r] = true;
+        let used = rows::write(evidence, collected, &mut recordings)?;
+        if let Some(r) = mine.iter().find(|r| used.is_empty() && candidates[**r].1) {
+            let why = || "no stretch of it fits this run, so the run has nothing of it".to_string();
+            collected.issues.add(IssueCode::ClockNotAligned, || recordings[*r].recording.file.clone(), why);
         }
+        used.into_iter().for_each(|r| taken[r] = true);
     }
     let mut alone: Vec<Located> = Vec::new();
     for (r, located) in recordings.into_iter().enumerate() {
@@ -52,6 +64,29 @@ pub(crate) fn place(
     }
     runs.extend(run::runs(alone, staging)?);
     Ok(left_alone)
+}
+
+/// Claims of runs to recordings that several runs come into question for, which do not stand.
+fn contest(
+    runs: &[Collected],
+    recordings: &[Located],
+    candidates: &[(Vec<usize>, bool)],
+    clock_offset_ns: Option<i64>,
+) -> Result<Vec<(usize, usize, Lost)>, IngestError> {
+    let mut all = Vec::new();
+    for (run, collected) in runs.iter().enumerate() {
+        let contested = |r: &usize| candidates[*r].0.len() > 1 && candidates[*r].0.contains(&run);
+        let contested: Vec<usize> = (0..recordings.len()).filter(contested).collect();
+        if contested.is_empty() {
+            continue;
+        }
+        let mut evidence = Evidence::new(collected, clock_offset_ns)?;
+        for r in contested {
+            evidence.weigh(r, &recordings[r].recording, false);
+        }
+        all.extend(evidence.claims(run));
+    }
+    Ok(claims::lost(&all))
 }
 
 /// Positions of the runs that a file in `group` may belong to, and whether they are near enough to need no proof.

@@ -5,6 +5,11 @@
 //! Nothing here knows a format.
 
 pub(crate) mod align;
+pub(crate) mod align_levels;
+#[cfg(test)]
+mod align_test;
+pub(crate) mod align_tokens;
+pub(crate) mod claims;
 pub(crate) mod client_trace;
 pub(crate) mod evidence;
 pub(crate) mod figure;
@@ -17,3 +22,4 @@ pub(crate) mod request;
 pub(crate) mod rows;
 pub(crate) mod run;
 pub(crate) mod spool;
+pub(crate) mod zone;

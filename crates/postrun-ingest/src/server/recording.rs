@@ -7,7 +7,7 @@ use crate::input::source::Source;
 use crate::text::lines::Line;
 use crate::text::stamp::StampClock;
 use postrun_schema::{EventKind, IssueCode, Issues};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What the server recorded of one request. Points in time are on the file's clock, durations are durations.
@@ -62,6 +62,8 @@ pub(crate) struct Recording {
     pub facts: BTreeMap<String, String>,
     pub server_name: Option<String>,
     pub server_version: Option<String>,
+    /// Names under which it served its models; where they were loaded from is none of them.
+    pub served_models: BTreeSet<String>,
     pub issues: Issues,
     /// Records left out.
     pub skipped: u64,
@@ -79,6 +81,9 @@ pub(crate) struct Located {
     pub group: PathBuf,
     pub label: String,
 }
+
+/// Names of models kept: enough for a server with adapters.
+const MOST_MODELS: usize = 1000;
 
 /// Collects what an ingestor finds in one file of the server's side.
 pub struct ServerSink {
@@ -99,6 +104,7 @@ impl ServerSink {
             facts: BTreeMap::new(),
             server_name: None,
             server_version: None,
+            served_models: BTreeSet::new(),
             issues: Issues::default(),
             skipped: 0,
             first_problem: None,
@@ -171,6 +177,13 @@ impl ServerSink {
         self.recording.facts.entry(key.to_string()).or_insert_with(|| plain(value.into()));
     }
 
+    /// A name under which the server served a model.
+    pub(crate) fn served_model(&mut self, name: &str) {
+        if !name.is_empty() && self.recording.served_models.len() < MOST_MODELS {
+            self.recording.served_models.insert(name.to_string());
+        }
+    }
+
     /// Name and version of the server, where the file tells.
     pub(crate) fn server(&mut self, name: &str, version: Option<String>) {
         self.recording.server_name.get_or_insert_with(|| name.to_string());
@@ -219,7 +232,10 @@ impl ServerSink {
     }
 
     /// Completes the recording of a file that was read to its end. A file with nothing in it is an error.
-    pub(crate) fn close(self, source: &Source) -> Result<Recording, IngestError> {
+    pub(crate) fn close(mut self, source: &Source) -> Result<Recording, IngestError> {
+        let named = self.recording.facts.get("served_model_name").cloned();
+        // A list of names is text here, and not taken apart.
+        named.filter(|name| !name.starts_with('[')).iter().for_each(|name| self.served_model(name));
         let mut r = self.recording;
         if r.samples.is_empty() && r.events.is_empty() && r.requests.is_empty() && r.facts.is_empty() {
             let problem = r.first_problem.unwrap_or_else(|| "no value, event or request in it".to_string());

@@ -88,16 +88,26 @@ pub(crate) fn write(
     if !alone {
         count_unaligned(&evidence.weighed, &clock, recordings, run);
     }
+    if let Some(against) = evidence.against_user() {
+        run.issues.add(IssueCode::ClockOffsetRefuted, || "--clock-offset".to_string(), || against);
+    }
     let facts = by_client_request(&evidence.weighed, &clock);
     if facts.iter().any(Option::is_some) {
         run.run.fill_requests(|key| facts.get(key as usize).and_then(Option::as_ref))?;
     }
     write_series_and_events(&evidence.weighed, &clock, run, recordings)?;
+    // Settings of a file that is known to be the run's come before those of one that may be another server's.
+    for proven in [true, false] {
+        for w in evidence.weighed.iter().filter(|w| w.is_proven() == proven) {
+            settings(&recordings[w.position].recording, run);
+        }
+    }
     let mut used = Vec::new();
     for w in &evidence.weighed {
         let recording = &recordings[w.position].recording;
         if !alone {
             count_joins(w, recording, evidence.trace.requests.len(), &mut run.issues);
+            doubts(w, &recording.file, &mut run.issues);
         }
         run.issues.extend(recording.issues.clone());
         describe(recording, w.origin_ns.is_some(), run);
@@ -142,8 +152,19 @@ fn count_joins(w: &Weighed, recording: &Recording, clients: usize, issues: &mut 
     }
 }
 
-/// Enters the file, its settings and the server's name in the manifest.
-fn describe(recording: &Recording, aligned: bool, run: &mut Collected) {
+/// What speaks against a file's place in the run.
+fn doubts(w: &Weighed, file: &str, issues: &mut Issues) {
+    let at = || file.to_string();
+    if let Some(models) = &w.other_model {
+        issues.add(IssueCode::OtherModel, at, || models.clone());
+    }
+    if w.ambiguous {
+        issues.add(IssueCode::AmbiguousRecording, at, || "two stretches of it fit the run about as well".to_string());
+    }
+}
+
+/// Takes over the settings and the server's name that no file gave before.
+fn settings(recording: &Recording, run: &mut Collected) {
     let manifest = &mut run.run.manifest;
     for (key, value) in &recording.facts {
         let known = manifest.server.entry(key.clone()).or_insert_with(|| value.clone());
@@ -158,8 +179,12 @@ fn describe(recording: &Recording, aligned: bool, run: &mut Collected) {
             manifest.server.entry(key.to_string()).or_insert_with(|| value.clone());
         }
     }
+}
+
+/// Enters the file in the manifest.
+fn describe(recording: &Recording, aligned: bool, run: &mut Collected) {
     let records = recording.samples.len() + (recording.events.len() + recording.requests.len()) as u64;
-    manifest.sources.push(SourceFile {
+    run.run.manifest.sources.push(SourceFile {
         name: recording.file.clone(),
         bytes: recording.bytes,
         sha256: recording.sha256.clone(),

@@ -148,6 +148,12 @@ impl SampleSpool {
         self.tracks.iter().any(|track| track.has_values && track.series == series)
     }
 
+    /// True where all it holds of the canonical series are figures of devices.
+    pub(crate) fn is_of_devices(&self) -> bool {
+        let mut known = self.tracks.iter().filter(|track| track.has_values).filter_map(|track| track.known).peekable();
+        known.peek().is_some() && known.all(|series| series.name.starts_with("gpu_"))
+    }
+
     /// First and last time of any canonical series.
     pub(crate) fn span(&self) -> Option<(i64, i64)> {
         self.span

@@ -31,6 +31,9 @@ struct Bar {
 
 fn build(report: &Report) -> Built {
     let a = &report.run;
+    if !a.convention.itl_is_gaps() {
+        return Err(format!("inter-token latency is one mean a request as {} defines it", a.convention.id));
+    }
     let bins = bars(&shapes(a)?.gaps);
     let (Some(summary), false) = (a.metric("itl_ms"), bins.is_empty()) else {
         return Err("times of single chunks are not recorded".to_string());

@@ -11,7 +11,7 @@
   };
   const number = (cell) => {
     if (!cell) return NaN;
-    return parseFloat(cell.dataset.v ?? cell.textContent);
+    return parseFloat(cell.dataset.v ?? cell.textContent.replace("▸", ""));
   };
 
   // Hover texts: the browser shows titles late and small.

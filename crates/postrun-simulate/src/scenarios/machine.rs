@@ -54,6 +54,11 @@ impl Machine {
             ..Scenario::default()
         }
     }
+
+    /// A scenario on this machine with nothing injected.
+    pub(super) fn ordinary(&self) -> Scenario {
+        self.scenario(600, Lengths::uniform(80, 220), Lengths::uniform(80, 160))
+    }
 }
 
 impl Scenario {

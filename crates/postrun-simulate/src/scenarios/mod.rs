@@ -35,12 +35,14 @@ pub enum Split {
 pub struct LabelledScenario {
     /// Name, unique and usable as that of a folder.
     pub name: String,
-    /// Causes, the primary first; empty if healthy.
+    /// Causes, that for which the run was made first; empty if healthy. Which is the primary one is measured: [`crate::effects`].
     pub causes: Vec<Cause>,
     /// What it may be used for.
     pub split: Split,
     /// The scenario; carries name and causes too.
     pub scenario: Scenario,
+    /// The same machine with nothing injected: what [`Scenario::without`] goes back to.
+    pub ordinary: Scenario,
 }
 
 /// All labelled runs.
@@ -81,7 +83,8 @@ impl List {
         scenario.clocks.server_ahead_ms = f64::from(position * 37 % 400) - 200.0;
         scenario.name.clone_from(&name);
         scenario.causes = causes.to_vec();
-        self.all.push(LabelledScenario { name, causes: causes.to_vec(), split, scenario });
+        let ordinary = machine.ordinary();
+        self.all.push(LabelledScenario { name, causes: causes.to_vec(), split, scenario, ordinary });
     }
 }
 

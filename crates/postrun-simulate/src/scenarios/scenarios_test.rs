@@ -39,6 +39,37 @@ fn labels_hold_by_the_truth() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn causes_that_are_taken_away_are_gone() {
+    let mut still = Vec::new();
+    for labelled in scenarios().iter().filter(|l| !l.causes.is_empty()) {
+        let without = |s: Scenario, cause: &Cause| s.without(*cause, &labelled.ordinary);
+        let scenario = labelled.causes.iter().fold(labelled.scenario.clone(), without);
+        assert!(scenario.causes.is_empty());
+        let run = simulate(&scenario).unwrap();
+        let summary = Summary::of(&run);
+        let shown = labelled.causes.iter().filter(|c| supports(**c, &run, &summary));
+        still.extend(shown.map(|c| format!("{} still shows {c}", labelled.name)));
+    }
+    assert!(still.is_empty(), "{}", still.join("\n"));
+}
+
+#[test]
+fn taking_a_cause_away_leaves_the_requests_that_are_not_the_cause() {
+    let lengths = |s: &Scenario| {
+        let run = simulate(s).unwrap();
+        run.requests.iter().map(|r| (r.due_ns, r.prompt_tokens, r.output_tokens)).collect::<Vec<_>>()
+    };
+    let all = scenarios();
+    let one = |name: &str| all.iter().find(|l| l.name == name).unwrap();
+    let stalled = one("heavy_tail+itl_jitter-t1");
+    let with = lengths(&stalled.scenario);
+    assert_eq!(with, lengths(&stalled.scenario.without(Cause::ItlJitter, &stalled.ordinary)));
+    let short = lengths(&stalled.scenario.without(Cause::HeavyTail, &stalled.ordinary));
+    let changed = with.iter().zip(&short).filter(|(a, b)| a != b).count();
+    assert!((1..with.len() / 10).contains(&changed), "{changed}");
+}
+
 /// The run of this name, and the same with one thing changed.
 fn against(name: &str, change: impl FnOnce(&mut Scenario)) -> (Summary, Summary) {
     let mut scenario = scenarios().into_iter().find(|l| l.name == name).unwrap().scenario;

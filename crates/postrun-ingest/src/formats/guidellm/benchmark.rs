@@ -8,7 +8,7 @@ use crate::client::run_rows::{ChunkTimes, RunRows};
 use crate::client::value::TEXT_BYTES;
 use crate::error::IngestError;
 use crate::json::{JsonReader, Result, Tree};
-use crate::sink::{Fingerprint, FinishedRun, RunSink};
+use crate::sink::{Fingerprint, RunSink};
 use postrun_schema::{ClockKind, Counted, IssueCode, Load, Manifest, ReportedRow, TokenSource};
 use std::io::Read;
 
@@ -141,22 +141,13 @@ impl Benchmark {
         let mut written = self.rows.finish(file, &values)?;
         manifest.clocks.client = clock(ClockKind::Wall, written.origin_ns);
         self.figures.into_iter().for_each(|row| written.writer.push_reported(row));
-        let fingerprint = written.fingerprint.or(Some(Fingerprint { values, requests: None }));
-        let finished = FinishedRun {
-            manifest,
-            issues: written.issues,
-            requests: written.requests,
-            label: None,
-            shape,
-            fingerprint,
-            part: None,
-        };
-        sink.commit(written.writer, finished)
+        written.fingerprint = written.fingerprint.or(Some(Fingerprint { values, requests: None }));
+        written.commit(sink, manifest, shape, None)
     }
 
     fn check_sample(&mut self, file: &str) {
         let total = self.totals.get("successful").count().map_or(0, u64::from);
-        let (kept, all) = (self.rows.ok(), total);
+        let (kept, all) = (self.rows.totals.ok, total);
         if self.rows.len() > 0 && kept < all {
             let example = || format!("{kept} of {all} successful requests");
             self.rows.issues.add_many(IssueCode::SampledRequests, all - kept, || file.to_string(), example);

@@ -15,8 +15,14 @@ pub(super) fn add(metric: &str, stats: &Tree, out: &mut Vec<ReportedRow>) {
         out.extend(figure(&name, "value", &format!("{metric}.mean"), stats.get("mean"), 1.0));
         return;
     }
-    if let Some(name) = total(metric) {
-        out.extend(figure(&name, "value", &format!("{metric}.total_sum"), stats.get("total_sum"), 1.0));
+    if let Some(name) = length(metric) {
+        if name.metric != "total_tokens" {
+            out.extend(figure(&name, "value", &format!("{metric}.total_sum"), stats.get("total_sum"), 1.0));
+        }
+        return figures(&name, metric, stats, 1.0, out);
+    }
+    if let Some((name, scale)) = stream(metric) {
+        return figures(&name, metric, stats, scale, out);
     }
     if stats.get("mean").number().is_some() {
         figures(&named("", "", "not_computed_here"), metric, stats, 1.0, out);
@@ -44,10 +50,28 @@ fn rate(metric: &str) -> Option<Named> {
     })
 }
 
-fn total(metric: &str) -> Option<Named> {
+fn length(metric: &str) -> Option<Named> {
     Some(match metric {
-        "prompt_token_count" => named("prompt_tokens", "tokens", "same"),
-        "output_token_count" => named("output_tokens", "tokens", "same"),
+        "prompt_token_count" => named("prompt_tokens", "tokens", "nearest_rank"),
+        "output_token_count" => named("output_tokens", "tokens", "nearest_rank"),
+        "total_token_count" => named("total_tokens", "tokens", "nearest_rank"),
+        _ => return None,
+    })
+}
+
+/// What the client counts of a stream, and of its own lateness.
+fn stream(metric: &str) -> Option<(Named, f64)> {
+    Some(match metric {
+        "request_streaming_iterations_count" => (named("stream_events", "count", "nearest_rank"), 1.0),
+        "output_tokens_per_iteration" => (named("tokens_per_chunk", "tokens", "weighted_by_chunks"), 1.0),
+        "iter_tokens_per_iteration" => (named("tokens_per_later_chunk", "tokens", "weighted_by_tokens"), 1.0),
+        "request_dispatch_delay" | "turn_scheduling_delay" => {
+            (named("client_queue_ms", "ms", "nearest_rank_coarse_times"), 1e3)
+        }
+        "request_scheduled_latency" => (named("e2e_ms", "ms", "from_schedule_nearest_rank"), 1e3),
+        "time_to_first_output_token_ms" => (named("first_answer_token_ms", "ms", "nearest_rank"), 1.0),
+        "time_to_last_round_trip_ms" | "avg_round_trip_time_ms" => (named("", "ms", "round_trips_not_kept"), 1.0),
+        "turn_predecessor_delay" => (named("", "s", "turns_not_kept"), 1.0),
         _ => return None,
     })
 }
@@ -57,7 +81,7 @@ pub(super) fn totals(totals: &Tree, out: &mut Vec<ReportedRow>) {
     let names = [
         ("successful", named("requests_ok", "requests", "same")),
         ("errored", named("requests_failed", "requests", "same")),
-        ("incomplete", named("requests_incomplete", "requests", "not_computed_here")),
+        ("incomplete", named("requests_incomplete", "requests", "same")),
     ];
     for (key, name) in names {
         out.extend(figure(&name, "value", &format!("request_totals.{key}"), totals.get(key), 1.0));

@@ -45,6 +45,9 @@ impl Ended {
             prompt_tokens: judge.count("prompt_tokens", record.get("prompt_tokens")),
             cached_tokens: judge.count("cached_tokens", record.get("cached_tokens")),
             output_tokens,
+            reasoning_tokens: times.no_reasoning().then_some(0),
+            counted_chunks: times.chunks.count(),
+            counted_events: times.events.count(),
             scheduled_send_ns: point(times.targeted, judge),
             sent_ns: point(times.start, judge),
             end_ns: point(times.end, judge),
@@ -80,9 +83,11 @@ struct Times<'a> {
     start: &'a Tree,
     first_chunk: &'a Tree,
     first_token: &'a Tree,
+    first_answer: &'a Tree,
     last_token: &'a Tree,
     end: &'a Tree,
     chunks: &'a Tree,
+    events: &'a Tree,
 }
 
 impl<'a> Times<'a> {
@@ -96,9 +101,11 @@ impl<'a> Times<'a> {
                 start: record.get("start_time"),
                 first_chunk: &NOTHING,
                 first_token: record.get("first_token_time"),
+                first_answer: &NOTHING,
                 last_token: record.get("last_token_time"),
                 end: record.get("end_time"),
                 chunks: &NOTHING,
+                events: &NOTHING,
             };
         }
         let end = [nested.get("request_end"), nested.get("resolve_end")];
@@ -107,10 +114,17 @@ impl<'a> Times<'a> {
             start: nested.get("request_start"),
             first_chunk: nested.get("first_request_iteration"),
             first_token: nested.get("first_token_iteration"),
+            first_answer: nested.get("first_output_token_iteration"),
             last_token: nested.get("last_token_iteration"),
             end: end.into_iter().find(|at| **at != NOTHING).unwrap_or(&NOTHING),
             chunks: nested.get("token_iterations"),
+            events: nested.get("request_iterations"),
         }
+    }
+
+    /// The answer begins with the first token.
+    fn no_reasoning(&self) -> bool {
+        self.first_token.number().is_some() && self.first_token.number() == self.first_answer.number()
     }
 
     /// As the client subtracts, in floats: rounded to nanoseconds first, the difference would be another one.

@@ -44,13 +44,13 @@ impl Record {
         match key {
             "input_tokens" => reader.tree(64).map(|value| self.input_tokens = value),
             "output_tokens" => reader.tree(64).map(|value| self.output_tokens = value),
-            "output_token_times" => times(reader).map(|times| self.token_times = times),
+            "output_token_times" => value::seconds(reader).map(|times| self.token_times = times),
             "response_metrics" if reader.peek()? == Some(b'{') => reader.object(|reader, key| match key {
                 "output_tokens" => reader.tree(64).map(|value| self.output_tokens = value),
                 "server_usage" => reader.tree(64).map(|value| self.usage = value),
                 "output_token_times" => {
                     self.times_are_tokens = true;
-                    self.token_times = times(reader)?;
+                    self.token_times = value::seconds(reader)?;
                     Ok(())
                 }
                 "response_chunks" => reader.array(|reader| self.chunk(reader)).map(drop),
@@ -89,17 +89,24 @@ impl Record {
         let cached = self.usage.get("prompt_tokens_details").get("cached_tokens");
         let mut count = |key: &str, server: &Tree, client: &Tree| {
             let client = judge.count(key, client).filter(|n| *n > 0 || !failed);
-            judge.count(key, server).or(client)
+            (judge.count(key, server).or(client), client)
         };
+        let (prompt_tokens, client_prompt_tokens) =
+            count("input_tokens", self.usage.get("prompt_tokens"), &self.input_tokens);
+        let (output_tokens, client_output_tokens) =
+            count("output_tokens", self.usage.get("completion_tokens"), &self.output_tokens);
+        let (cached_tokens, _) = count("cached_tokens", cached, &Tree::Null);
         let row = RequestRow {
             model: after_key(&self.body, "model").and_then(quoted).map(String::from),
             status: if failed { Status::Error } else { Status::Ok },
             error: self.error_text(),
             finish_reason: self.finish_reason.clone(),
             streamed: (!failed && total.is_some()).then_some(last.is_some()),
-            prompt_tokens: count("input_tokens", self.usage.get("prompt_tokens"), &self.input_tokens),
-            cached_tokens: count("cached_tokens", cached, &Tree::Null),
-            output_tokens: count("output_tokens", self.usage.get("completion_tokens"), &self.output_tokens),
+            prompt_tokens,
+            cached_tokens,
+            output_tokens,
+            client_prompt_tokens,
+            client_output_tokens,
             requested_output_tokens: after_key(&self.body, "max_tokens").and_then(leading_number),
             first_chunk_tokens: chunks.tokens.first().copied(),
             sent_ns: sent,
@@ -150,13 +157,4 @@ impl Record {
         let text = whole.unwrap_or_else(|| parts.join(": "));
         value::text(&Tree::Text(text))
     }
-}
-
-fn times<R: Read>(reader: &mut JsonReader<R>) -> Result<Option<Vec<Seconds>>> {
-    let mut out = Vec::new();
-    let is_array = reader.array(|reader| {
-        out.push(reader.seconds()?);
-        Ok(())
-    })?;
-    Ok(is_array.then_some(out))
 }

@@ -1,11 +1,11 @@
 //! One request of the export: its reads, and what of them bore tokens.
 
+use crate::client::answer::Answer;
 use crate::client::body::{after_key, leading_number, quoted};
 use crate::client::run_rows::ChunkTimes;
 use crate::client::value::{self, Judge};
 use crate::json::{JsonReader, Result, Tree};
 use postrun_schema::{IssueCode, Issues, RequestRow, Status};
-use serde_json::Value;
 use std::io::Read;
 
 /// The request's body and one read of the network; what is longer is cut.
@@ -18,17 +18,6 @@ pub(super) struct Request {
     inputs: Tree,
     times: Vec<Tree>,
     outputs: Vec<Tree>,
-}
-
-/// What all reads together say.
-#[derive(Default)]
-struct Said {
-    prompt_tokens: Option<u32>,
-    output_tokens: Option<u32>,
-    cached_tokens: Option<u32>,
-    finish_reason: Option<String>,
-    error: Option<String>,
-    whole_body: bool,
 }
 
 /// One read, joined with what of its last event came later.
@@ -61,7 +50,7 @@ impl Request {
             judge.issues.add(IssueCode::ArrayLengthMismatch, place, example);
         }
         let sent_ns = judge.point_ns("timestamp", &self.sent);
-        let mut said = Said::default();
+        let mut said = Answer::default();
         let since = sent_ns.and_then(|sent| self.since_send(sent, judge)).unwrap_or_default();
         let pieces = self.pieces(&since, &mut said);
         let with_content: Vec<&Piece> = pieces.iter().filter(|piece| piece.content).collect();
@@ -118,7 +107,7 @@ impl Request {
         Some(out)
     }
 
-    fn pieces(&self, since: &[i64], said: &mut Said) -> Vec<Piece> {
+    fn pieces(&self, since: &[i64], said: &mut Answer) -> Vec<Piece> {
         let mut texts: Vec<(i64, String)> = Vec::new();
         let mut pieces = Vec::new();
         for (at_ns, output) in since.iter().zip(&self.outputs) {
@@ -163,51 +152,6 @@ fn tensor(at_ns: i64, output: &Tree) -> Piece {
         (None, text) => filled(text),
     };
     Piece { at_ns, tokens: tokens.filter(|n| *n > 0), content }
-}
-
-impl Said {
-    /// Takes in one read; true where it holds content.
-    fn hear(&mut self, text: &str) -> bool {
-        let mut content = false;
-        if text.trim_start().starts_with('{') {
-            self.whole_body = true;
-            return serde_json::from_str::<Value>(text.trim()).is_ok_and(|event| self.event(&event));
-        }
-        // One event a line; what a text speaks of cannot start one.
-        let events = text.lines().filter_map(|line| line.trim_start().strip_prefix("data:"));
-        for event in events.map(str::trim).filter(|event| event.starts_with('{')) {
-            if let Ok(event) = serde_json::from_str::<Value>(event) {
-                content |= self.event(&event);
-            }
-        }
-        content
-    }
-
-    fn event(&mut self, event: &Value) -> bool {
-        let count = |value: &Value| value.as_u64().and_then(|n| u32::try_from(n).ok());
-        if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
-            let text = error.get("message").and_then(Value::as_str).map_or_else(|| error.to_string(), String::from);
-            self.error = value::text(&Tree::Text(text)).or(Some("an error event".to_string()));
-        }
-        if let Some(usage) = event.get("usage") {
-            self.prompt_tokens = usage.get("prompt_tokens").and_then(count).or(self.prompt_tokens);
-            self.output_tokens = usage.get("completion_tokens").and_then(count).or(self.output_tokens);
-            let cached = usage.pointer("/prompt_tokens_details/cached_tokens").and_then(count);
-            self.cached_tokens = cached.or(self.cached_tokens);
-        }
-        let mut content = false;
-        for choice in event.get("choices").and_then(Value::as_array).into_iter().flatten() {
-            if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
-                self.finish_reason = Some(reason.chars().take(100).collect());
-            }
-            let part = choice.get("delta").or(choice.get("message")).unwrap_or(choice);
-            let texts = ["content", "text", "reasoning_content", "reasoning"];
-            let filled = |key: &str| part.get(key).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-            let calls = part.get("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
-            content |= calls || texts.iter().any(|key| filled(key));
-        }
-        content
-    }
 }
 
 fn list<R: Read>(reader: &mut JsonReader<R>, keep: usize) -> Result<Vec<Tree>> {

@@ -1,0 +1,30 @@
+//! `postrun parity RUN...`: the client's own figures, computed again.
+
+use super::{report, runs};
+use crate::args::{ParityArgs, ParityFormat};
+use crate::error::CliError;
+use crate::output::{print, styled, width, write_file};
+use postrun_analysis::{Options, analyse};
+use postrun_report::{Look, Parity, parity_csv, parity_json, parity_markdown, parity_table};
+
+/// True when a figure differs and no known definition accounts for it.
+pub fn run(args: ParityArgs) -> Result<bool, CliError> {
+    let opened = runs::open(&args.inputs, runs::options(args.input_format.as_deref(), &args.reading)?)?;
+    let options = Options::default();
+    let mut analyses = opened.datasets.iter().map(|d| analyse(d, &options)).collect::<Result<Vec<_>, _>>()?;
+    report::tell_apart(analyses.iter_mut().map(|run| &mut run.manifest.label));
+    let parity = Parity::of(analyses.into_iter().map(|a| (a.manifest.label, a.manifest.tool.name, a.reported)));
+    let text = match args.format {
+        ParityFormat::Table => {
+            parity_table(&parity, Look { width: width(), styled: styled() && args.output.is_none() })
+        }
+        ParityFormat::Json => parity_json(&parity)?,
+        ParityFormat::Csv => parity_csv(&parity),
+        ParityFormat::Markdown => parity_markdown(&parity),
+    };
+    match &args.output {
+        Some(path) => write_file(path, &text)?,
+        None => print(&text)?,
+    }
+    Ok(parity.counts.unexplained > 0)
+}
