@@ -1,5 +1,6 @@
 //! What a person reads, as reviewed snapshots in `tests/golden/`. `INSTA_UPDATE=always cargo test` writes them anew.
 
+use crate::made_run::Made;
 use crate::support::{postrun, root, run};
 
 fn snapshot(name: &str, text: &str) {
@@ -84,6 +85,9 @@ fn help_and_listings() {
     for (name, args) in [
         ("help", vec!["--help"]),
         ("help_report", vec!["report", "--help"]),
+        ("help_diff", vec!["diff", "--help"]),
+        ("help_trend", vec!["trend", "--help"]),
+        ("explain_diff", vec!["explain", "diff"]),
         ("help_ingest", vec!["ingest", "--help"]),
         ("help_export", vec!["export", "--help"]),
         ("list_metrics", vec!["list", "metrics"]),
@@ -96,4 +100,21 @@ fn help_and_listings() {
     ] {
         snapshot(name, &run(args).stdout);
     }
+}
+
+#[test]
+fn comparisons() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = |name: &str, made: Made| made.write(dir.path(), name).to_str().unwrap().to_string();
+    let base = made("before", Made::new(1));
+    let slow = made("after", Made { ttft_s: 0.16, fails_every: 20, ..Made::new(2) });
+    snapshot("diff", &run(["diff", &base, &slow, "--fail-on", "regression:p95.ttft>5"]).stdout);
+    snapshot("diff_markdown", &run(["diff", &base, &slow, "--format", "markdown"]).stdout);
+    let mix = ["a", "b"].map(|name| format!("fixtures/cases/b14_mix_shift/input/{name}.json"));
+    snapshot("diff_mix", &run(["diff", &mix[0], &mix[1], "--buckets", "0,1k"]).stdout);
+    let later =
+        |day: u64| made(&format!("day-{day}"), Made { ttft_s: if day > 4 { 0.13 } else { 0.1 }, ..Made::new(day) });
+    let days: Vec<String> = (1..=9).map(later).collect();
+    let args = ["trend"].into_iter().chain(days.iter().map(String::as_str)).chain(["--by", "label"]);
+    snapshot("trend", &run(args).stdout);
 }

@@ -1,5 +1,6 @@
 //! Every command that README.md shows is run here as it stands.
 
+use crate::made_run::Made;
 use crate::support::{postrun, root};
 
 /// Lines of the shell blocks.
@@ -89,4 +90,35 @@ fn the_report_it_shows_is_the_report_it_gets() {
         postrun().current_dir(root()).args(["report", "fixtures/server_side/kv_tight/input"]).output().unwrap();
     let full = String::from_utf8(output.stdout).unwrap();
     assert!(full.starts_with(shown), "README.md shows another report:\n{full}");
+}
+
+/// The block of a language that holds `word`.
+fn block(language: &str, word: &str) -> String {
+    let text = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let start = format!("```{language}\n");
+    let mut blocks = text.split(&start).skip(1).map(|rest| rest.split("```").next().unwrap());
+    blocks.find(|block| block.contains(word)).unwrap().to_string()
+}
+
+#[test]
+fn the_gate_for_ci_works_as_it_is_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("postrun.toml"), block("toml", "[[limit]]")).unwrap();
+    Made::new(1).write(dir.path(), "baseline");
+    let job = block("yaml", "postrun diff");
+    let line = job.lines().find(|l| l.trim_start().starts_with("postrun diff ")).unwrap();
+    let args: Vec<&str> = line.trim().split(" || ").next().unwrap().split(' ').skip(1).collect();
+    let gate = |candidate: Made, extra: &[&str]| {
+        candidate.write(dir.path(), "run");
+        let output = postrun().current_dir(dir.path()).args(&args).args(extra).output().unwrap();
+        (output.status.code().unwrap(), std::fs::read_to_string(dir.path().join("summary.md")).unwrap())
+    };
+    assert_eq!(gate(Made::new(2), &[]).0, 0);
+    let (code, summary) = gate(Made { gap_s: 0.03, ..Made::new(2) }, &[]);
+    assert!(code == 1 && summary.contains("tpot\\_ms p50 is worse by"), "{summary}");
+    let (code, summary) = gate(Made { ttft_s: 0.6, ..Made::new(2) }, &[]);
+    assert!(code == 1 && summary.contains("more than 500"), "{summary}");
+    // 7 % are inside the noise that the budget allows for: nothing fails, and nothing was decided either.
+    let close = || Made { gap_s: 0.0214, ..Made::new(2) };
+    assert_eq!((gate(close(), &[]).0, gate(close(), &["--strict"]).0), (0, 3));
 }

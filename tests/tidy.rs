@@ -4,11 +4,12 @@ use crate::support::root;
 use std::path::{Path, PathBuf};
 
 /// Crates in dependency order: each may use only those before it.
-const ORDER: [&str; 8] = [
+const ORDER: [&str; 9] = [
     "postrun-schema",
     "postrun-ingest",
     "postrun-analysis",
     "postrun-diagnose",
+    "postrun-diff",
     "postrun-report",
     "postrun-export",
     "postrun-simulate",

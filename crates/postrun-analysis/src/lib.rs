@@ -30,6 +30,7 @@ mod percentile;
 mod request_values;
 mod requests;
 mod run;
+mod samples;
 mod scope;
 mod server;
 mod shape;
@@ -62,6 +63,7 @@ pub use percentile::{CONFIDENCE, FEW_ABOVE, Percentile};
 pub use request_values::{RequestValues, request_values};
 pub use requests::CREDIBLE_NS;
 pub use run::{Options, RequestCounts, RunAnalysis, analyse};
+pub use samples::{GapSamples, Samples, samples, shared_edges};
 pub use server::{ClockFacts, Holder, KvCacheUsage, KvTokens, Level, Preemption, ServerFacts};
 pub use shape::{
     Density, DensityAxis, DensityCell, GapBin, GoodputCurve, ListedRequest, ObjectiveCurve, PhaseRow, PhaseScope,

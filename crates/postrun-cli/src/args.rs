@@ -1,5 +1,6 @@
 //! The command line. One clap definition is parser, help and completions.
 
+use crate::diff_args::{DiffArgs, TrendArgs};
 use crate::value::{self, SloArg};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
   postrun report result.json server.log metrics.prom
                                                 the same with the server's side
   postrun diagnose run/                         what is wrong, and what to try
+  postrun diff before/ after/                   what changed, beyond noise
   postrun report sweep/ --format markdown -o sweep.md
   postrun ingest result.json -o run/            the run as Parquet, for notebooks
   postrun export run/ --to perfetto -o run.perfetto-trace
@@ -48,6 +50,10 @@ pub enum Command {
     Parity(ParityArgs),
     /// Write a run in the form of another tool: a timeline, a flat table, a benchmark report
     Export(ExportArgs),
+    /// Compare two runs: is it really different, where, and is it the system or the workload
+    Diff(DiffArgs),
+    /// Follow many runs: where did a figure change, and stay changed
+    Trend(TrendArgs),
     /// Say what a file is, what can be known from it, and what cannot
     Inspect(InspectArgs),
     /// Simulate a benchmark run with a known cause, for learning and for trying rules

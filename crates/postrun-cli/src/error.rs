@@ -2,6 +2,7 @@
 
 use postrun_analysis::AnalysisError;
 use postrun_diagnose::RulesFileError;
+use postrun_diff::BudgetError;
 use postrun_export::ExportError;
 use postrun_ingest::IngestError;
 use postrun_schema::SchemaError;
@@ -25,6 +26,9 @@ pub enum CliError {
     /// A rules file does not parse.
     #[error(transparent)]
     Rules(#[from] RulesFileError),
+    /// A budget file does not parse.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
     /// A scenario cannot be simulated, or its run not be written.
     #[error(transparent)]
     Simulate(#[from] SimulateError),

@@ -10,17 +10,39 @@ use std::process::ExitCode;
 
 /// Done.
 pub const DONE: u8 = 0;
-/// Done, and a finding met `--fail-on`, or a figure of the client differs without a known reason.
+/// Done, and a finding or a regression met `--fail-on`, or a figure of the client differs without a known reason.
 pub const FINDING: u8 = 1;
 /// The user's input is wrong: a file that cannot be read or is not what it should be, a bad argument.
 pub const BAD_INPUT: u8 = 2;
 /// Our fault.
 pub const INTERNAL: u8 = 3;
+/// A comparison decided nothing and `--strict` was given.
+pub const UNDECIDED: u8 = 3;
 
 /// The code of a diagnosis or of a parity list; true: what it looks for was found.
 pub fn diagnosed(result: Result<bool, CliError>) -> ExitCode {
     match result {
         Ok(true) => ExitCode::from(FINDING),
+        other => code(other.map(drop)),
+    }
+}
+
+/// What a comparison came to, for a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    /// No limit is exceeded.
+    Kept,
+    /// A limit is exceeded.
+    Exceeded,
+    /// Nothing was decided, and `--strict` was given.
+    Undecided,
+}
+
+/// The code of a comparison.
+pub fn compared(result: Result<Compared, CliError>) -> ExitCode {
+    match result {
+        Ok(Compared::Exceeded) => ExitCode::from(FINDING),
+        Ok(Compared::Undecided) => ExitCode::from(UNDECIDED),
         other => code(other.map(drop)),
     }
 }

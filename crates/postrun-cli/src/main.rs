@@ -3,6 +3,7 @@
 mod args;
 mod cleanup;
 mod commands;
+mod diff_args;
 mod error;
 mod exit;
 mod nearest;
@@ -20,6 +21,8 @@ fn main() -> ExitCode {
         Command::Ingest(args) => commands::ingest::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Diagnose(args) => return exit::diagnosed(commands::diagnose::run(args)),
+        Command::Diff(args) => return exit::compared(commands::diff::run(args)),
+        Command::Trend(args) => commands::trend::run(args),
         Command::Parity(args) => return exit::diagnosed(commands::parity::run(args)),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Export(args) => commands::export::run(args),

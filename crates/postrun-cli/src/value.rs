@@ -110,6 +110,13 @@ pub fn buckets(text: &str) -> Result<BucketEdges, String> {
     })
 }
 
+/// A percentage of 0 or more, as a share.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let digits = text.trim().trim_end_matches('%').trim_end();
+    let percent = digits.parse::<f64>().ok().filter(|p| p.is_finite() && *p >= 0.0);
+    percent.map(|p| p / 100.0).ok_or_else(|| format!("{text:?} is no percentage; an example: 5"))
+}
+
 /// 0 to 100.
 pub fn percentile(text: &str) -> Result<f64, String> {
     let text = text.trim().trim_start_matches(['p', 'P']);

@@ -30,7 +30,7 @@ pub fn to_json(reports: &report::Reports) -> Result<String, serde_json::Error> {
 }
 
 /// Keys in the order given, not sorted.
-struct Ordered<T>(Vec<(String, T)>);
+pub(crate) struct Ordered<T>(pub Vec<(String, T)>);
 
 impl<T: Serialize> Serialize for Ordered<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

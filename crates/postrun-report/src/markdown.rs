@@ -27,6 +27,13 @@ pub fn to_markdown(reports: &Reports, parts: Parts) -> String {
     out
 }
 
+/// Sections under one title.
+pub(crate) fn to_markdown_text(title: &str, sections: &[Section]) -> String {
+    let mut out = format!("# {}\n", escape(title));
+    sections.iter().for_each(|section| render(section, 2, &mut out));
+    out
+}
+
 pub(crate) fn render(section: &Section, level: usize, out: &mut String) {
     out.push_str(&format!("\n{} {}\n\n", "#".repeat(level), escape(&section.title)));
     for line in section.lines.iter().filter(|line| !line.is_empty()) {

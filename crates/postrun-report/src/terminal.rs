@@ -37,6 +37,13 @@ pub fn to_table(reports: &Reports, parts: Parts, look: Look) -> String {
     out
 }
 
+/// Sections one after the other.
+pub(crate) fn to_text(sections: &[Section], look: Look) -> String {
+    let mut out = String::new();
+    sections.iter().for_each(|section| render(section, look, &mut out));
+    out
+}
+
 pub(crate) fn render(section: &Section, look: Look, out: &mut String) {
     if !out.is_empty() {
         out.push('\n');

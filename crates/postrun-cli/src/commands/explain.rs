@@ -6,6 +6,7 @@ use crate::nearest::did_you_mean;
 use crate::output::print_wrapped;
 use postrun_analysis::{CLIENTS, ClientConvention, Defined, EXAMPLE, METRICS, TOPICS, find_metric};
 use postrun_diagnose::{RULES, RULES_FILE, Rule, Threshold, find_rule};
+use postrun_diff::PAGES;
 use postrun_export::{TARGETS, find_target};
 use postrun_ingest::INGESTORS;
 use postrun_schema::IssueCode;
@@ -32,6 +33,9 @@ fn page(name: &str) -> Option<String> {
     }
     if id == "rules_file" {
         return Some(format!("rules_file\n\n{}", flow(&RULES_FILE.text())));
+    }
+    if let Some((id, doc)) = PAGES.iter().find(|(page, _)| *page == id) {
+        return Some(format!("{id}\n\n{}", flow(&doc.text())));
     }
     if let Some(topic) = TOPICS.iter().find(|t| t.id == id) {
         return Some(format!("{}\n\n{}", topic.id, flow(&topic.doc.text())));
@@ -99,6 +103,7 @@ fn unknown(name: &str) -> String {
     let ids = METRICS.iter().map(|m| m.id.to_string());
     let ids = ids.chain(INGESTORS.iter().map(|i| i.id.to_string())).chain(TOPICS.iter().map(|t| t.id.to_string()));
     let ids = ids.chain(RULES.iter().map(|r| r.id.to_string())).chain(["rules_file".to_string()]);
+    let ids = ids.chain(PAGES.iter().map(|(id, _)| id.to_string()));
     let ids = ids.chain(TARGETS.iter().map(|t| t.id.to_string()));
     let hint = did_you_mean(name, ids.chain(IssueCode::ALL.iter().map(|c| c.id())));
     format!("nothing is called {name:?}{hint} (`postrun list metrics|rules|formats|topics|quality` names everything)")

@@ -1,0 +1,115 @@
+//! `postrun diff BASE CANDIDATE`: what changed, beyond noise.
+
+use super::report::{rules, tell_apart};
+use super::runs::{self, Runs};
+use crate::diff_args::{DiffArgs, DiffFormat};
+use crate::error::CliError;
+use crate::exit::Compared;
+use crate::output::{print, styled, width, write_file};
+use postrun_analysis::{BucketEdges, Options, RunAnalysis, analyse, samples, shared_edges};
+use postrun_diagnose::{RuleSet, diagnose};
+use postrun_diff::{Budget, Overall, Settings, Side, SideRun, diff, noise_of_repeats};
+use postrun_report::{Look, diff_to_json, diff_to_markdown, diff_to_table};
+use postrun_schema::Dataset;
+use std::path::Path;
+
+pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
+    let rules = rules(args.rules.as_deref())?;
+    let mut budget = args.budget.as_deref().map_or(Ok(Budget::default()), read_budget)?;
+    let settings = settings(&args, &budget)?;
+    let (base, candidate) = match args.runs.as_slice() {
+        [base, candidate] => (one(base, &args)?, one(candidate, &args)?),
+        _ => (repeats(&args.base, &args)?, repeats(&args.candidate, &args)?),
+    };
+    let edges = match &args.buckets {
+        Some(edges) => edges.clone(),
+        None => shared_edges(&datasets(&base).chain(datasets(&candidate)).collect::<Vec<_>>())?,
+    };
+    let mut base = side(&base, &edges, &rules)?;
+    let mut candidate = side(&candidate, &edges, &rules)?;
+    let runs = base.runs.iter_mut().chain(&mut candidate.runs);
+    tell_apart(runs.map(|r| &mut r.run.manifest.label));
+    let found = diff(&base, &candidate, &edges, &settings);
+
+    budget.limits.extend(args.fail_on);
+    let (breaches, not_judged) = (budget.breaches(&found), budget.not_judged(&found));
+    let text = match args.format {
+        DiffFormat::Table => {
+            let look = Look { width: width(), styled: styled() && args.output.is_none() };
+            diff_to_table(&found, &breaches, &not_judged, look)
+        }
+        DiffFormat::Markdown => diff_to_markdown(&found, &breaches, &not_judged),
+        DiffFormat::Json => diff_to_json(&found, &breaches, &not_judged)?,
+    };
+    match &args.output {
+        Some(path) => write_file(path, &text)?,
+        None => print(&text)?,
+    }
+    let undecided = found.overall == Overall::Inconclusive || !not_judged.is_empty();
+    Ok(match () {
+        () if !breaches.is_empty() => Compared::Exceeded,
+        () if args.strict && undecided => Compared::Undecided,
+        () => Compared::Kept,
+    })
+}
+
+fn read_budget(path: &Path) -> Result<Budget, CliError> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|source| CliError::Read { file: name.clone(), source })?;
+    Ok(Budget::from_toml(&name, &text)?)
+}
+
+/// The command line before the budget file before the defaults.
+fn settings(args: &DiffArgs, budget: &Budget) -> Result<Settings, CliError> {
+    let mut out = Settings::default();
+    if let Some(margin) = args.margin.or(budget.margin) {
+        out.margin = margin;
+    }
+    if let Some(noise) = args.run_noise.or(budget.run_noise) {
+        out.run_noise = noise;
+        let from = if args.run_noise.is_some() { "--run-noise" } else { "the budget file" };
+        out.run_noise_from = format!("set by {from}");
+    }
+    if !args.noise_from.is_empty() {
+        let earlier = repeats(&args.noise_from, args)?;
+        let analysed = datasets(&earlier).map(|d| analyse(d, &Options::default())).collect::<Result<Vec<_>, _>>()?;
+        out.run_noise = noise_of_repeats(&analysed).ok_or_else(|| {
+            let n = analysed.len();
+            CliError::Argument(format!("--noise-from needs three or more runs with latencies; these are {n}"))
+        })?;
+        out.run_noise_from = format!("{} earlier repeats", analysed.len());
+    }
+    Ok(out)
+}
+
+fn open(arg: &str, args: &DiffArgs) -> Result<Runs, CliError> {
+    runs::open(&[arg.to_string()], runs::options(args.input_format.as_deref(), &args.reading)?)
+}
+
+/// What is named alone is one run.
+fn one(arg: &str, args: &DiffArgs) -> Result<Vec<Runs>, CliError> {
+    let opened = open(arg, args)?;
+    match opened.datasets.len() {
+        1 => Ok(vec![opened]),
+        n => Err(CliError::Argument(format!(
+            "{arg} holds {n} runs; name one of them, or give repeats by --base and --candidate"
+        ))),
+    }
+}
+
+fn repeats(named: &[String], args: &DiffArgs) -> Result<Vec<Runs>, CliError> {
+    named.iter().map(|arg| open(arg, args)).collect()
+}
+
+fn datasets(opened: &[Runs]) -> impl Iterator<Item = &Dataset> {
+    opened.iter().flat_map(|r| &r.datasets)
+}
+
+fn side(opened: &[Runs], edges: &BucketEdges, rules: &RuleSet) -> Result<Side, CliError> {
+    let options = Options { buckets: Some(edges.clone()), ..Options::default() };
+    let one = |dataset: &Dataset| -> Result<SideRun, CliError> {
+        let run: RunAnalysis = analyse(dataset, &options)?;
+        Ok(SideRun { samples: samples(dataset, &run, edges)?, diagnosis: diagnose(&run, rules), run })
+    };
+    Ok(Side { runs: datasets(opened).map(one).collect::<Result<_, _>>()? })
+}

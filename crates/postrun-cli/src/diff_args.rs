@@ -1,0 +1,115 @@
+//! The arguments of `postrun diff` and `postrun trend`.
+
+use crate::args::ReadingArgs;
+use crate::value;
+use clap::{Args, ValueEnum, ValueHint};
+use postrun_analysis::BucketEdges;
+use postrun_diff::Limit;
+use std::path::PathBuf;
+
+/// Form of a comparison or a trend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    /// Text for a terminal
+    Table,
+    /// Schema postrun.diff/1, postrun.trend/1
+    Json,
+    /// For a pull request or a wiki
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun diff before/ after/
+  postrun diff --base a1/ a2/ a3/ --candidate b1/ b2/ b3/
+  postrun diff before/ after/ --fail-on 'regression:p95.ttft>5'
+  postrun diff before/ after/ --budget postrun.toml --strict --format markdown -o summary.md
+
+Exit codes: 0 done; 1 a regression met --fail-on, or a limit of the budget is exceeded; 2 the input or an argument is wrong;
+3 nothing was decided and --strict was given (or an error of postrun itself, said on standard error).")]
+pub struct DiffArgs {
+    /// The two runs: recorded files, folders or datasets
+    #[arg(value_names = ["BASE", "CANDIDATE"], num_args = 2, required_unless_present = "base",
+          conflicts_with_all = ["base", "candidate"], value_hint = ValueHint::AnyPath)]
+    pub runs: Vec<String>,
+    /// Repeats of the base; each is one run, or a folder of several
+    #[arg(long, value_name = "RUN", num_args = 1.., requires = "candidate", value_hint = ValueHint::AnyPath)]
+    pub base: Vec<String>,
+    /// Repeats of the candidate
+    #[arg(long, value_name = "RUN", num_args = 1.., requires = "base", value_hint = ValueHint::AnyPath)]
+    pub candidate: Vec<String>,
+    /// Form of the comparison
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: DiffFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Exit with 1 on a regression: `regression`, `regression:ttft>5` (more than 5 %), `regression:p95.ttft>5`; may be
+    /// given several times
+    #[arg(long, value_name = "WHAT", value_parser = Limit::regression)]
+    pub fail_on: Vec<Limit>,
+    /// Limits that the candidate must keep, in a file (see `postrun explain budget_file`)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub budget: Option<PathBuf>,
+    /// Exit with 3 if nothing could be decided
+    #[arg(long)]
+    pub strict: bool,
+    /// Equal within this many percent [default: 2]
+    #[arg(long, value_name = "PCT", value_parser = value::percent)]
+    pub margin: Option<f64>,
+    /// Allowance for the noise between runs, in percent, where there is one run a side [default: 25]
+    #[arg(long, value_name = "PCT", value_parser = value::percent)]
+    pub run_noise: Option<f64>,
+    /// Take that allowance from earlier repeats of one configuration, three or more
+    #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "run_noise", value_hint = ValueHint::AnyPath)]
+    pub noise_from: Vec<String>,
+    /// Lower edges of the prompt-length buckets in tokens: `0,128,512,2k,8k` [default: automatic]
+    #[arg(long, value_name = "EDGES", value_parser = value::buckets)]
+    pub buckets: Option<BucketEdges>,
+    /// Thresholds and rules of your own for the diagnoses
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub rules: Option<PathBuf>,
+    /// Read raw files as this format instead of recognising it
+    #[arg(long, value_name = "FORMAT")]
+    pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+}
+
+/// What orders the runs of a trend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TrendOrder {
+    /// When their client saved them
+    Time,
+    /// Their labels, numbers in them by size
+    Label,
+    /// As they are named
+    Given,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrun trend nightly/
+  postrun trend run-1/ run-2/ run-3/ --by given --format json")]
+pub struct TrendArgs {
+    /// Runs: recorded files, folders or datasets, three or more
+    #[arg(required = true, value_name = "RUN", value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<String>,
+    /// What orders them [default: time where every run has one, else label]
+    #[arg(long, value_enum)]
+    pub by: Option<TrendOrder>,
+    /// Form of the trend
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: DiffFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Allowance for the noise between runs, in percent, where runs are too few to show it
+    #[arg(long, value_name = "PCT", value_parser = value::percent, default_value = "25")]
+    pub run_noise: f64,
+    /// Read raw files as this format instead of recognising it
+    #[arg(long, value_name = "FORMAT")]
+    pub input_format: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+}

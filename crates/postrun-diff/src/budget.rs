@@ -1,0 +1,225 @@
+//! A budget file, `postrun.toml`: limits that a candidate must keep.
+//!
+//! - `margin = 2` and `run_noise = 10`, in percent, set what `--margin` and `--run-noise` set.
+//! - Each `[[limit]]` names a `metric`, a `stat` (p95 unless said otherwise; value for rates) and one or both of:
+//! - `at_most = 500` (or `at_least`): a bound on the candidate, in the metric's unit (milliseconds for latencies)
+//! - `worse_by = 5`: a regression that is shown, and larger than this many percent
+
+use crate::result::{Delta, DeltaScope, RunDiff};
+use crate::verdict::DeltaVerdict;
+use postrun_analysis::{METRICS, find_metric};
+use postrun_schema::Unit;
+use serde::Serialize;
+use toml_edit::{Document, TableLike};
+
+/// Statistics that can be named.
+const STATS: [&str; 6] = ["mean", "p50", "p90", "p95", "p99", "value"];
+
+/// A budget file that does not parse.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}:{line}: {message}")]
+pub struct BudgetError {
+    /// File.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// One limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// Metric id; `None`: every metric.
+    pub metric: Option<&'static str>,
+    /// Statistic; `None`: every one.
+    pub stat: Option<String>,
+    /// Highest value of the candidate, in the unit of the id.
+    pub at_most: Option<f64>,
+    /// Lowest value of the candidate.
+    pub at_least: Option<f64>,
+    /// Largest shown regression, as a share.
+    pub worse_by: Option<f64>,
+}
+
+/// What a candidate must keep.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Budget {
+    /// Equal within this share.
+    pub margin: Option<f64>,
+    /// Allowance for noise between runs, as a share.
+    pub run_noise: Option<f64>,
+    /// The limits.
+    pub limits: Vec<Limit>,
+}
+
+/// A limit that was not kept.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Breach {
+    /// Metric id.
+    pub metric: &'static str,
+    /// Statistic.
+    pub stat: String,
+    /// One sentence.
+    pub text: String,
+}
+
+impl Budget {
+    /// Reads a budget file.
+    pub fn from_toml(file: &str, text: &str) -> Result<Budget, BudgetError> {
+        let fault = |at: usize, message: String| BudgetError {
+            file: file.to_string(),
+            line: text.get(..at.min(text.len())).unwrap_or(text).matches('\n').count() + 1,
+            message,
+        };
+        let document = Document::parse(text).map_err(|e| {
+            let message = e.message().split_whitespace().collect::<Vec<_>>().join(" ");
+            fault(e.span().map_or(0, |s| s.start), message)
+        })?;
+        let root: &dyn TableLike = document.as_table();
+        let at = |table: &dyn TableLike, key: &str| {
+            table.get_key_value(key).and_then(|(k, _)| k.span()).map_or(0, |s| s.start)
+        };
+        let known = |table: &dyn TableLike, names: &[&str]| match table.iter().find(|(k, _)| !names.contains(k)) {
+            Some((k, _)) => Err(fault(at(table, k), format!("unknown key {k:?}; known: {}", names.join(", ")))),
+            None => Ok(()),
+        };
+        let number = |table: &dyn TableLike, key: &str| -> Result<Option<f64>, BudgetError> {
+            let Some(item) = table.get(key) else { return Ok(None) };
+            let value = item.as_float().or_else(|| item.as_integer().map(|n| n as f64));
+            match value.filter(|v| v.is_finite() && *v >= 0.0) {
+                Some(v) => Ok(Some(v)),
+                None => Err(fault(at(table, key), format!("{key} is a number, 0 or more"))),
+            }
+        };
+        known(root, &["margin", "run_noise", "limit"])?;
+        let mut out = Budget {
+            margin: number(root, "margin")?.map(|p| p / 100.0),
+            run_noise: number(root, "run_noise")?.map(|p| p / 100.0),
+            limits: Vec::new(),
+        };
+        let Some(item) = root.get("limit") else { return Ok(out) };
+        let Some(tables) = item.as_array_of_tables() else {
+            return Err(fault(at(root, "limit"), "limits are written [[limit]], with two brackets".to_string()));
+        };
+        for table in tables.iter() {
+            let table: &dyn TableLike = table;
+            known(table, &["metric", "stat", "at_most", "at_least", "worse_by"])?;
+            let start = table.iter().map(|(k, _)| at(table, k)).min().unwrap_or(0);
+            let Some(name) = table.get("metric").and_then(|m| m.as_str()) else {
+                return Err(fault(start, "this limit has no metric".to_string()));
+            };
+            let Some(metric) = find_metric(name) else {
+                return Err(fault(
+                    at(table, "metric"),
+                    format!("no metric is called {name:?}; see `postrun list metrics`"),
+                ));
+            };
+            let per_run = matches!(metric.compute, postrun_analysis::Compute::PerRun(_));
+            let stat = table.get("stat").and_then(|s| s.as_str()).unwrap_or(if per_run { "value" } else { "p95" });
+            if !STATS.contains(&stat) {
+                return Err(fault(at(table, "stat"), format!("{stat:?} is no statistic; known: {}", STATS.join(", "))));
+            }
+            let limit = Limit {
+                metric: Some(metric.id),
+                stat: Some(stat.to_string()),
+                at_most: number(table, "at_most")?,
+                at_least: number(table, "at_least")?,
+                worse_by: number(table, "worse_by")?.map(|p| p / 100.0),
+            };
+            if limit.at_most.is_none() && limit.at_least.is_none() && limit.worse_by.is_none() {
+                return Err(fault(start, format!("the limit of {name} has neither at_most nor at_least nor worse_by")));
+            }
+            out.limits.push(limit);
+        }
+        Ok(out)
+    }
+
+    /// The limits that `diff` does not keep.
+    pub fn breaches(&self, diff: &RunDiff) -> Vec<Breach> {
+        self.limits.iter().flat_map(|limit| limit.breaches(diff)).collect()
+    }
+
+    /// Limits on figures that one of the sides lacks, or of which nothing is decided, one sentence each.
+    pub fn not_judged(&self, diff: &RunDiff) -> Vec<String> {
+        self.limits.iter().filter_map(|limit| limit.not_judged(diff)).collect()
+    }
+}
+
+impl Limit {
+    /// From `regression`, `regression:METRIC>PCT` or `regression:STAT.METRIC>PCT`.
+    pub fn regression(text: &str) -> Result<Limit, String> {
+        let example = "examples: regression, regression:ttft>5, regression:p95.ttft_ms>5";
+        let any = Limit { metric: None, stat: None, at_most: None, at_least: None, worse_by: Some(0.0) };
+        let Some(rest) = text.trim().strip_prefix("regression") else {
+            return Err(format!("{text:?} is nothing to fail on; {example}"));
+        };
+        if rest.is_empty() {
+            return Ok(any);
+        }
+        let parts = rest.strip_prefix(':').and_then(|r| r.split_once('>'));
+        let Some((name, percent)) = parts else { return Err(format!("{text:?} is no limit; {example}")) };
+        let (stat, name) = name.trim().split_once('.').map_or((None, name.trim()), |(s, n)| (Some(s), n));
+        if let Some(stat) = stat.filter(|s| !STATS.contains(s)) {
+            return Err(format!("{stat:?} is no statistic; known: {}", STATS.join(", ")));
+        }
+        let metric = find_metric(name)
+            .ok_or_else(|| format!("no metric is called {name:?}; `postrun list metrics` names them"))?;
+        let percent = percent.trim().trim_end_matches('%').trim_end();
+        let share = percent.parse::<f64>().ok().filter(|p| p.is_finite() && *p >= 0.0);
+        let worse_by = share.ok_or_else(|| format!("{percent:?} is no percentage; {example}"))? / 100.0;
+        Ok(Limit { metric: Some(metric.id), stat: stat.map(String::from), worse_by: Some(worse_by), ..any })
+    }
+
+    fn name(&self) -> String {
+        [self.metric, self.stat.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    fn not_judged(&self, diff: &RunDiff) -> Option<String> {
+        let metric = self.metric?;
+        let mut all = diff.deltas.iter().filter(|d| d.scope == DeltaScope::All && self.concerns(d)).peekable();
+        if all.peek().is_none() {
+            let lacks =
+                diff.left_out.iter().find(|l| l.metric == metric).map(|l| format!(": the {} lacks it", l.lacks));
+            return Some(format!("{}{}", self.name(), lacks.unwrap_or_else(|| ": neither side has it".to_string())));
+        }
+        let undecided = self.worse_by.is_some() && all.all(|d| d.verdict == DeltaVerdict::Inconclusive);
+        undecided.then(|| format!("{}: inconclusive", self.name()))
+    }
+
+    fn concerns(&self, d: &Delta) -> bool {
+        self.metric.is_none_or(|m| m == d.metric) && self.stat.as_ref().is_none_or(|s| *s == d.stat)
+    }
+
+    fn breaches(&self, diff: &RunDiff) -> Vec<Breach> {
+        let mut out = Vec::new();
+        for d in diff.deltas.iter().filter(|d| self.concerns(d)) {
+            let ms = METRICS.iter().any(|m| m.id == d.metric && m.unit == Unit::Nanoseconds);
+            let value = if ms { d.candidate / 1e6 } else { d.candidate };
+            let mut breach = |text: String| out.push(Breach { metric: d.metric, stat: d.stat.clone(), text });
+            if d.scope == DeltaScope::All {
+                if let Some(limit) = self.at_most.filter(|l| value > *l) {
+                    breach(format!("{} {} is {value:.4}, more than {limit}", d.metric, d.stat));
+                }
+                if let Some(limit) = self.at_least.filter(|l| value < *l) {
+                    breach(format!("{} {} is {value:.4}, less than {limit}", d.metric, d.stat));
+                }
+            }
+            let by = d.change_share.map_or(f64::INFINITY, f64::abs);
+            if let Some(limit) = self.worse_by.filter(|l| d.verdict == DeltaVerdict::Worse && by > *l) {
+                let scope = match d.scope {
+                    DeltaScope::All => String::new(),
+                    DeltaScope::Bucket { lo, .. } => format!(" of prompts from {lo} tokens on"),
+                };
+                breach(format!(
+                    "{} {}{scope} is worse by {:.1} %, more than {:.1} %",
+                    d.metric,
+                    d.stat,
+                    by * 100.0,
+                    limit * 100.0
+                ));
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,65 @@
+//! Compares runs: is it really different, where, and is it the system or the workload?
+//!
+//! # How a change is decided
+//! A figure is *worse* or *better* where the whole interval of its change lies beyond 0, *same* where it lies inside the margin
+//! (2 % unless said otherwise), else *inconclusive*; *different* is a change of what describes the load. Figures are compared
+//! as ratios; shares, and what can be 0, as differences. Fewer than 20 requests, fewer than 5 expected beyond a percentile, or a
+//! mean that fewer than 10 values make, decide nothing.
+//!
+//! # Intervals
+//! Requests of one run share queues, so blocks of the run are resampled, not requests (circular block bootstrap, blocks as
+//! long as the data ask for). Where a queue does not settle within the run, latencies that contain it get the interval of a random
+//! walk. All intervals hold together with 95 %: 3 of the 5 % are for the whole run, 1 for the prompt-length buckets, 1 for the count
+//! of preemptions, whose spread comes from how they bunch over the run.
+//!
+//! # Noise between runs
+//! No interval inside a run sees how much runs of one configuration differ: the run is the unit of replication. With repeats
+//! Student's interval over runs is given where it is wider. With one run a side a stated allowance is added (25 % unless said
+//! otherwise, or what earlier repeats show); what lies inside it is inconclusive.
+//!
+//! # Pairs
+//! Where both runs sent the same requests in the same order (the same ids, or the same sequence of lengths), blocks hold the same
+//! requests on both sides, and each metric has a statistic *paired*: its geometric mean over the pairs, whose ratio is the
+//! change of a typical request.
+//!
+//! # The same question
+//! Other lengths, arrivals, concurrency or ways of counting let no verdict be given; other failure rates let no
+//! improvement be claimed. What is most often changed on purpose (model, server) is named.
+
+mod budget;
+mod comparable;
+mod counts;
+mod deltas;
+mod figures;
+mod findings;
+mod mix;
+mod noise;
+mod paired;
+mod pairing;
+mod per_run;
+mod result;
+mod side;
+mod stats;
+mod trend;
+mod verdict;
+mod why;
+
+pub use budget::{Breach, Budget, BudgetError, Limit};
+pub use comparable::{Comparability, Difference, Weight};
+pub use deltas::{DEFAULT_MARGIN, DEFAULT_RUN_NOISE, Settings};
+pub use findings::{Changed, FindingChanges};
+pub use mix::{Mix, MixCell};
+pub use noise::noise_of_repeats;
+pub use pairing::Pairing;
+pub use result::{Delta, DeltaScope, Distribution, Left, Method, Overall, RunDiff, SideFacts, diff};
+pub use side::{Side, SideRun};
+pub use trend::{Order, Trend, TrendPoint, TrendSeries, trend};
+pub use verdict::{DeltaVerdict, Reason};
+pub use why::{Part, Why};
+
+/// A page of `postrun explain`, by its id.
+pub static PAGES: [(&str, postrun_schema::Doc); 3] = [
+    ("diff", postrun_schema::Doc::from_source(include_str!("lib.rs"))),
+    ("trend", postrun_schema::Doc::from_source(include_str!("trend.rs"))),
+    ("budget_file", postrun_schema::Doc::from_source(include_str!("budget.rs"))),
+];

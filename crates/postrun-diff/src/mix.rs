@@ -1,0 +1,127 @@
+//! How much of a change is the workload, and how much the system.
+//!
+//! Requests of both sides fall into cells of prompt and output length (thirds of the output lengths of both). Of each cell,
+//! its share of the requests and its mean are known on both sides. What the change of shares does to the mean of all is the
+//! mix, what the change of means does is the system; each is weighted with the mean of both sides, so that they add up to
+//! the change exactly. A cell that one side lacks has the other's mean: what it does is mix.
+
+use crate::side::Side;
+use postrun_analysis::BucketEdges;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Metrics whose means are split.
+const SPLIT: [&str; 4] = ["ttft_ms", "tpot_ms", "e2e_ms", "queue_ms"];
+/// Parts of the output lengths.
+const PARTS: usize = 3;
+/// A cell with fewer requests on a side shows no direction.
+const FEWEST: f64 = 5.0;
+/// Changes of a cell's mean smaller than this have no direction.
+const FLAT: f64 = 0.02;
+
+/// The change of a mean, split.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mix {
+    /// Metric id.
+    pub metric: &'static str,
+    /// Mean over the requests with known lengths, base and candidate.
+    pub base: f64,
+    /// Of the candidate.
+    pub candidate: f64,
+    /// What other lengths did.
+    pub workload: f64,
+    /// What changed for equal lengths.
+    pub system: f64,
+    /// In how many of the cells that both have it rose, fell.
+    pub cells: Vec<MixCell>,
+    /// True: all cells went one way, and the whole the other.
+    pub paradox: bool,
+}
+
+/// Requests of like lengths.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MixCell {
+    /// First prompt length inside.
+    pub prompt_lo: u32,
+    /// First prompt length beyond; null: open.
+    pub prompt_hi: Option<u32>,
+    /// First output length inside.
+    pub output_lo: u32,
+    /// Share of requests, base and candidate.
+    pub share: [f64; 2],
+    /// Mean, base and candidate; null: none.
+    pub mean: [Option<f64>; 2],
+}
+
+#[derive(Default, Clone, Copy)]
+struct Cell {
+    n: f64,
+    sum: f64,
+}
+
+/// The split of every mean that both sides have.
+pub(crate) fn mixes(base: &Side, candidate: &Side, edges: &BucketEdges) -> Vec<Mix> {
+    let mut outputs: Vec<u32> = base
+        .runs
+        .iter()
+        .chain(&candidate.runs)
+        .flat_map(|r| r.samples.output_tokens.iter().flatten().copied())
+        .collect();
+    outputs.sort_unstable();
+    let mut output_edges: Vec<u32> =
+        (1..PARTS).filter_map(|k| outputs.get(k * outputs.len() / PARTS).copied()).collect();
+    output_edges.insert(0, 0);
+    output_edges.dedup();
+    SPLIT.iter().filter_map(|metric| mix(metric, (base, candidate), edges, &output_edges)).collect()
+}
+
+fn cells(metric: &str, side: &Side, output_edges: &[u32]) -> Option<BTreeMap<(usize, usize), Cell>> {
+    let mut out: BTreeMap<(usize, usize), Cell> = BTreeMap::new();
+    for run in &side.runs {
+        let s = &run.samples;
+        let (_, column) = s.metrics.iter().find(|(id, _)| *id == metric)?;
+        for (i, value) in column.iter().enumerate().filter(|(_, v)| v.is_finite()) {
+            let (Some(bucket), Some(output)) = (s.bucket[i], s.output_tokens[i]) else { continue };
+            let part = output_edges.partition_point(|e| *e <= output).max(1) - 1;
+            let cell = out.entry((bucket, part)).or_default();
+            cell.n += 1.0;
+            cell.sum += value;
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+fn mix(metric: &'static str, sides: (&Side, &Side), edges: &BucketEdges, output_edges: &[u32]) -> Option<Mix> {
+    let (a, b) = (cells(metric, sides.0, output_edges)?, cells(metric, sides.1, output_edges)?);
+    let all = |cells: &BTreeMap<(usize, usize), Cell>| {
+        cells.values().fold(Cell::default(), |sum, c| Cell { n: sum.n + c.n, sum: sum.sum + c.sum })
+    };
+    let (all_a, all_b) = (all(&a), all(&b));
+    let (mut workload, mut system, mut list) = (0.0, 0.0, Vec::new());
+    let (mut rose, mut fell) = (0, 0);
+    let keys: std::collections::BTreeSet<&(usize, usize)> = a.keys().chain(b.keys()).collect();
+    for key in keys {
+        let (x, y) = (a.get(key).copied().unwrap_or_default(), b.get(key).copied().unwrap_or_default());
+        let (share_a, share_b) = (x.n / all_a.n, y.n / all_b.n);
+        let mean = |c: Cell, other: Cell| if c.n > 0.0 { c.sum / c.n } else { other.sum / other.n };
+        let (mean_a, mean_b) = (mean(x, y), mean(y, x));
+        workload += (share_b - share_a) * (mean_a + mean_b) / 2.0;
+        system += (mean_b - mean_a) * (share_a + share_b) / 2.0;
+        if x.n >= FEWEST && y.n >= FEWEST {
+            rose += usize::from(mean_b > mean_a * (1.0 + FLAT));
+            fell += usize::from(mean_b < mean_a * (1.0 - FLAT));
+        }
+        list.push(MixCell {
+            prompt_lo: edges.0.get(key.0).copied().unwrap_or(0),
+            prompt_hi: edges.0.get(key.0 + 1).copied(),
+            output_lo: output_edges.get(key.1).copied().unwrap_or(0),
+            share: [share_a, share_b],
+            mean: [(x.n > 0.0).then_some(mean_a), (y.n > 0.0).then_some(mean_b)],
+        });
+    }
+    let (base, candidate) = (all_a.sum / all_a.n, all_b.sum / all_b.n);
+    let up = candidate > base * (1.0 + FLAT);
+    let down = candidate < base * (1.0 - FLAT);
+    let paradox = (up && rose == 0 && fell > 1) || (down && fell == 0 && rose > 1);
+    Some(Mix { metric, base, candidate, workload, system, cells: list, paradox })
+}

@@ -1,0 +1,9 @@
+//! The statistics: what one run says of a figure, how sure two runs are of its change, all comparisons together.
+
+pub(crate) mod block;
+pub(crate) mod compare;
+pub(crate) mod curve;
+pub(crate) mod figure;
+pub(crate) mod joint;
+pub(crate) mod rng;
+pub(crate) mod student;

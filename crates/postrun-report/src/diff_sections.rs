@@ -1,0 +1,271 @@
+//! A comparison for a person: the same question first, then the answer, then every figure.
+
+use crate::diff_words::{
+    change_text, interval_text, latency_text, overall_text, scope_text, server_text, stat_text, value_text,
+};
+use crate::quantity::{number, percent, signed_percent};
+use crate::section::{Grid, Section};
+use crate::wording::metric_label;
+use postrun_diff::{
+    Breach, Changed, Delta, DeltaScope, DeltaVerdict, Difference, Mix, Overall, Reason, RunDiff, SideFacts, Weight,
+};
+
+/// Figures that are always shown; others where something is said of them.
+const SHOWN: [&str; 9] = [
+    "ttft_ms",
+    "tpot_ms",
+    "itl_ms",
+    "e2e_ms",
+    "queue_ms",
+    "requests_per_s",
+    "output_tokens_per_s",
+    "failure_rate",
+    "preemption_total",
+];
+/// Marks behind a verdict, and what they mean.
+const MARKS: [(&str, Reason); 4] =
+    [("¹", Reason::RunNoise), ("²", Reason::TooFewRequests), ("³", Reason::OneValueARun), ("⁴", Reason::Negligible)];
+/// Figures of the buckets that are always shown.
+const BY_BUCKET: [&str; 3] = ["ttft_ms", "tpot_ms", "e2e_ms"];
+
+/// Everything of a comparison; `breaches` of the limits that were set, and what could not be checked of them.
+pub(crate) fn of_diff(d: &RunDiff, breaches: &[Breach], unchecked: &[String]) -> Vec<Section> {
+    let mut out = vec![question(d), answer(d)];
+    out.extend(limits(breaches, unchecked));
+    out.extend(why(d));
+    out.push(whole_run(d));
+    out.extend(buckets(d));
+    out.extend(mix(d));
+    out.extend(findings(d));
+    out.extend(left_out(d));
+    out.push(method(d));
+    out
+}
+
+/// `a` or `a, b, c`.
+fn labels(side: &SideFacts) -> String {
+    side.labels.join(", ")
+}
+
+fn question(d: &RunDiff) -> Section {
+    let mut s = Section::new(format!("{} → {}", labels(&d.base), labels(&d.candidate)));
+    for (name, side) in [("base", &d.base), ("candidate", &d.candidate)] {
+        let runs = if side.labels.len() > 1 { format!("{} runs, ", side.labels.len()) } else { String::new() };
+        let (ok, all) = (side.ok, side.requests);
+        s.lines.push(format!("{name}: {} ({runs}{all} requests, {ok} ok)", labels(side)));
+    }
+    if d.same_recording {
+        s.lines.push("Both sides are the same recording.".to_string());
+        return s;
+    }
+    let of = |weight: Weight| d.comparable.differences.iter().filter(move |x| x.weight == weight);
+    if !d.comparable.comparable() {
+        s.lines.push("NOT THE SAME QUESTION: no verdict is given on what follows.".to_string());
+    }
+    s.lines.extend(of(Weight::Blocks).map(|x| difference("different", x)));
+    s.lines.extend(of(Weight::Warns).map(|x| difference("warning", x)));
+    if d.comparable.comparable() {
+        s.lines.push(match &d.paired {
+            Some(p) => format!(
+                "The same question: both sent the same {} requests in the same order (by {}), so they are compared in pairs.",
+                p.requests, p.by
+            ),
+            None => "The same question: lengths, arrivals and concurrency agree.".to_string(),
+        });
+    }
+    s.lines.extend(of(Weight::Notes).map(|x| difference("noted", x)));
+    s
+}
+
+fn difference(how: &str, d: &Difference) -> String {
+    format!("  {how:<10} {}: {} → {} ({})", d.what, d.base, d.candidate, d.text)
+}
+
+fn answer(d: &RunDiff) -> Section {
+    let mut s = Section::new("Answer");
+    s.lines.push(overall_text(d));
+    let decided = |v: DeltaVerdict| d.deltas.iter().filter(move |x| x.verdict == v && x.scope == DeltaScope::All);
+    for (verdict, name) in [(DeltaVerdict::Worse, "worse"), (DeltaVerdict::Better, "better")] {
+        let mut largest: Vec<&Delta> = decided(verdict).filter(|x| SHOWN.contains(&x.metric)).collect();
+        let size = |x: &Delta| x.change_share.map_or(f64::INFINITY, f64::abs);
+        largest.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        let named: Vec<String> = largest.iter().take(3).map(|x| change_text(x)).collect();
+        if !named.is_empty() {
+            s.lines.push(format!("  {name:<10} {}", named.join("; ")));
+        }
+    }
+    let hidden = d.deltas.iter().filter(|x| x.reason == Some(Reason::RunNoise)).count();
+    if !d.comparable.comparable() {
+        return s;
+    }
+    if hidden > 0 {
+        let noise = percent(d.method.run_noise);
+        s.lines.push(format!(
+            "{hidden} of {} figures moved by more than one run shows, and by less than runs of one configuration differ ({noise}). \
+             Three repeats a side decide it (--base A1 A2 A3 --candidate B1 B2 B3).",
+            d.deltas.len()
+        ));
+    } else if d.overall == Overall::Inconclusive {
+        s.lines.push("A longer run, or three repeats a side, would narrow the intervals.".to_string());
+    }
+    s
+}
+
+fn limits(breaches: &[Breach], unchecked: &[String]) -> Option<Section> {
+    if breaches.is_empty() && unchecked.is_empty() {
+        return None;
+    }
+    let mut s = Section::new("Limits");
+    s.lines.extend(breaches.iter().map(|b| format!("  exceeded   {}", b.text)));
+    s.lines.extend(unchecked.iter().map(|u| format!("  not judged {u}")));
+    Some(s)
+}
+
+fn why(d: &RunDiff) -> Option<Section> {
+    let mut s = Section::new("Where it comes from");
+    s.lines.extend(d.why.iter().filter_map(latency_text));
+    s.lines.extend(server_text(d));
+    (!s.lines.is_empty() && !d.same_recording).then_some(s)
+}
+
+fn verdict_text(d: &Delta) -> String {
+    let word = match d.verdict {
+        DeltaVerdict::Better => "better",
+        DeltaVerdict::Worse => "worse",
+        DeltaVerdict::Different => "different",
+        DeltaVerdict::Same => "same",
+        DeltaVerdict::Inconclusive => "inconclusive",
+    };
+    let mark = MARKS.iter().find(|(_, reason)| d.reason == Some(*reason)).map_or("", |(mark, _)| mark);
+    format!("{word}{mark}")
+}
+
+fn grid() -> Grid {
+    let mut grid = Grid::new(&["", "", "base", "candidate", "change", "95 % interval", "verdict"]);
+    grid.text_columns = vec![0, 1, 6];
+    grid.drop_order = vec![2];
+    grid
+}
+
+fn row(d: &Delta, label: &str) -> Vec<String> {
+    let change = match d.change_share {
+        Some(share) => signed_percent(share),
+        None if d.change == 0.0 => "0".to_string(),
+        None => format!("{}{}", if d.change > 0.0 { "+" } else { "" }, value_text(d.metric, d.change)),
+    };
+    let values = [value_text(d.metric, d.base), value_text(d.metric, d.candidate)];
+    let [base, candidate] = values;
+    vec![label.to_string(), stat_text(&d.stat), base, candidate, change, interval_text(d), verdict_text(d)]
+}
+
+fn table<'a>(title: &str, shown: impl Iterator<Item = &'a Delta>, label: impl Fn(&Delta) -> String) -> Section {
+    let mut s = Section::new(title);
+    let mut grid = grid();
+    let mut before = String::new();
+    let mut reasons = Vec::new();
+    for d in shown {
+        let name = label(d);
+        grid.push(row(d, if name == before { "" } else { &name }));
+        before = name;
+        reasons.extend(d.reason);
+    }
+    s.table = Some(grid);
+    for (mark, reason) in MARKS {
+        if reasons.contains(&reason) {
+            s.notes.push(format!("{mark} {}", reason.text()));
+        }
+    }
+    s
+}
+
+fn decided(d: &Delta) -> bool {
+    matches!(d.verdict, DeltaVerdict::Better | DeltaVerdict::Worse | DeltaVerdict::Different)
+}
+
+fn whole_run(d: &RunDiff) -> Section {
+    let all = || d.deltas.iter().filter(|x| x.scope == DeltaScope::All);
+    let shown = |x: &&Delta| SHOWN.contains(&x.metric) || decided(x);
+    let mut s = table("The whole run, latencies in ms", all().filter(shown), |x| metric_label(x.metric).to_string());
+    let hidden = all().filter(|x| !shown(x)).count();
+    if hidden > 0 {
+        s.notes.push(format!("{hidden} more figures are in the JSON; nothing is shown to have changed in them."));
+    }
+    s
+}
+
+fn buckets(d: &RunDiff) -> Option<Section> {
+    let all = || d.deltas.iter().filter(|x| x.scope != DeltaScope::All);
+    let shown = |x: &&Delta| (BY_BUCKET.contains(&x.metric) && x.stat == "p50") || decided(x);
+    let label = |x: &Delta| format!("{}, {}", scope_text(x.scope), metric_label(x.metric));
+    let s = table("By prompt length (in tokens), latencies in ms", all().filter(shown), label);
+    s.table.as_ref().is_some_and(|t| !t.rows.is_empty()).then_some(s)
+}
+
+fn mix(d: &RunDiff) -> Option<Section> {
+    if d.mix.is_empty() || d.same_recording {
+        return None;
+    }
+    let mut s = Section::new("Workload or system: the change of each mean, in ms");
+    let mut grid = Grid::new(&["", "base", "candidate", "change", "workload", "system"]);
+    let ms = |ns: f64| number(ns / 1e6);
+    for m in &d.mix {
+        let cells = [m.base, m.candidate, m.candidate - m.base, m.workload, m.system].map(ms);
+        grid.push([metric_label(m.metric).to_string()].into_iter().chain(cells).collect());
+    }
+    s.table = Some(grid);
+    s.notes.push(
+        "workload: what other prompt and output lengths do to the mean; system: what changed for equal lengths."
+            .to_string(),
+    );
+    s.notes.extend(d.mix.iter().filter(|m| m.paradox).map(paradox));
+    Some(s)
+}
+
+/// Simpson's paradox in words.
+fn paradox(m: &Mix) -> String {
+    let (whole, cells) = if m.candidate > m.base { ("rose", "fell") } else { ("fell", "rose") };
+    format!(
+        "{}: the mean {whole} though it {cells} or stayed for requests of equal lengths (Simpson's paradox): what changed is \
+         which lengths were sent.",
+        metric_label(m.metric)
+    )
+}
+
+fn findings(d: &RunDiff) -> Option<Section> {
+    let mut s = Section::new("Findings");
+    let f = &d.findings;
+    for (how, list) in [("new", &f.new), ("worse", &f.worse), ("milder", &f.milder), ("gone", &f.gone)] {
+        s.lines.extend(list.iter().map(|c: &Changed| format!("  {how:<7} {}: {}", c.rule, c.summary)));
+    }
+    (!s.lines.is_empty()).then_some(s)
+}
+
+fn left_out(d: &RunDiff) -> Option<Section> {
+    let mut s = Section::new("Left out");
+    for who in ["base", "candidate"] {
+        let ids: Vec<&str> = d.left_out.iter().filter(|l| l.lacks == who).map(|l| l.metric).collect();
+        if !ids.is_empty() {
+            s.lines.push(format!("the {who} lacks: {}", ids.join(", ")));
+        }
+    }
+    (!s.lines.is_empty()).then_some(s)
+}
+
+fn method(d: &RunDiff) -> Section {
+    let m = &d.method;
+    let mut s = Section::new("How it was decided");
+    if d.same_recording {
+        s.lines.push("Nothing to decide.".to_string());
+        return s;
+    }
+    s.lines.push(format!(
+        "{} comparisons, whose intervals hold together with {}; same: within {}; noise between runs: {} ({}). See `postrun explain diff`.",
+        m.comparisons,
+        percent(m.confidence),
+        percent(m.margin),
+        percent(m.run_noise),
+        m.run_noise_from
+    ));
+    s.lines.push(format!("Block bootstrap over time: {} stretches of a run in blocks of {}.", m.stretches, m.block));
+    s
+}

@@ -1,0 +1,159 @@
+//! `postrun diff` with what it should not be given, and its limits: clear words and the right exit code.
+
+use crate::made_run::Made;
+use crate::support::{fixture, root, run, temp_file};
+use serde_json::Value;
+
+fn schema(name: &str) -> jsonschema::Validator {
+    let path = root().join("crates/postrun-report/schema").join(name);
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    jsonschema::options().build(&schema).unwrap()
+}
+
+fn hold(validator: &jsonschema::Validator, value: &Value) {
+    let errors: Vec<String> =
+        validator.iter_errors(value).map(|e| format!("{e} at {}", e.instance_path())).take(5).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+#[test]
+fn the_json_keeps_to_its_schema_whatever_is_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = |name: &str, change: fn(&mut Made)| {
+        let mut made = Made::new(name.len() as u64);
+        change(&mut made);
+        made.write(dir.path(), name).to_str().unwrap().to_string()
+    };
+    let good = made("good", |_| {});
+    let others = [
+        made("three", |m| m.requests = 3),
+        made("failed", |m| m.fails_every = 1),
+        made("some failed", |m| m.fails_every = 5),
+        made("one length", |m| m.prompts = vec![100]),
+        made("one request", |m| m.requests = 1),
+        fixture("server_side/kv_tight/input").to_str().unwrap().to_string(),
+        fixture("vllm_server_log/waiting_and_restart/input").to_str().unwrap().to_string(),
+        fixture("cases/b10_not_streamed/input/all.json").to_str().unwrap().to_string(),
+        fixture("aiperf_records/warmup_and_failures/input").to_str().unwrap().to_string(),
+        good.clone(),
+    ];
+    let validator = schema("postrun.diff-1.schema.json");
+    for other in &others {
+        for sides in [[&good, other], [other, &good]] {
+            let ran = run(["diff", sides[0], sides[1], "--format", "json"]);
+            assert_eq!(ran.code, 0, "{sides:?}: {}", ran.stderr);
+            hold(&validator, &ran.json());
+            for form in ["table", "markdown"] {
+                let text = run(["diff", sides[0], sides[1], "--format", form]).stdout;
+                assert!(!text.contains("NaN") && !text.contains("inf ") && text.contains("Answer"), "{text}");
+            }
+        }
+    }
+    let mut broken = run(["diff", &good, &others[0], "--format", "json"]).json();
+    broken["deltas"][0]["verdict"] = Value::from("fine");
+    assert!(!validator.is_valid(&broken));
+    let trend = run(["trend", &good, &others[2], &others[1], "--format", "json"]);
+    assert_eq!(trend.code, 0, "{}", trend.stderr);
+    hold(&schema("postrun.trend-1.schema.json"), &trend.json());
+}
+
+#[test]
+fn too_little_is_inconclusive() {
+    let dir = tempfile::tempdir().unwrap();
+    let few = |seed, name| Made { requests: 3, ttft_s: 0.1 * seed as f64, ..Made::new(seed) }.write(dir.path(), name);
+    let (base, candidate) = (few(1, "a"), few(9, "b"));
+    let sides = [base.to_str().unwrap(), candidate.to_str().unwrap()];
+    let ran = run(["diff", sides[0], sides[1], "--format", "json", "--fail-on", "regression"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let found = ran.json();
+    assert_eq!(found["verdict"], "inconclusive");
+    assert!(found["deltas"].as_array().unwrap().iter().all(|d| d["verdict"] == "inconclusive"), "{found}");
+    assert_eq!(run(["diff", sides[0], sides[1], "--strict"]).code, 3);
+}
+
+#[test]
+fn without_answers_nothing_is_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let failed = Made { fails_every: 1, ..Made::new(1) }.write(dir.path(), "failed");
+    let good = Made::new(2).write(dir.path(), "good");
+    let text = run(["diff", good.to_str().unwrap(), failed.to_str().unwrap()]).stdout;
+    assert!(text.contains("no request of the candidate was answered"), "{text}");
+}
+
+#[test]
+fn wrong_input_is_named() {
+    let good = fixture("vllm_bench/long_prompts/input/result.json");
+    let good = good.to_str().unwrap();
+    let (_empty, empty) = temp_file("empty.json", b"");
+    let several = fixture("cases/b16_several_runs/input");
+    let cases: [(Vec<&str>, &str); 8] = [
+        (vec![good, empty.to_str().unwrap()], "empty.json"),
+        (vec![good, "no-such-file.json"], "no-such-file.json"),
+        (vec![good, several.to_str().unwrap()], "name one of them"),
+        (vec![good], "2 values"),
+        (vec!["--base", good], "--candidate"),
+        (vec![good, good, "--fail-on", "regression:speed>5"], "no metric is called"),
+        (vec![good, good, "--run-noise", "much"], "no percentage"),
+        (vec![good, good, "--budget", "no-such.toml"], "no-such.toml"),
+    ];
+    for (args, words) in cases {
+        let ran = run(["diff"].into_iter().chain(args.iter().copied()));
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_dataset_of_another_schema_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let good = fixture("vllm_bench/long_prompts/input/result.json");
+    let dataset = dir.path().join("d");
+    let (good, target) = (good.to_str().unwrap(), dataset.to_str().unwrap());
+    assert_eq!(run(["ingest", good, "-o", target]).code, 0);
+    let manifest = dataset.join("manifest.json");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    assert!(text.contains("postrun.dataset/1"), "{text}");
+    std::fs::write(&manifest, text.replace("postrun.dataset/1", "postrun.dataset/99")).unwrap();
+    let ran = run(["diff", good, target]);
+    assert!(ran.code == 2 && ran.stderr.contains("postrun.dataset/99"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_budget_is_kept_or_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = Made::new(1).write(dir.path(), "before");
+    let slow = Made { ttft_s: 0.2, ..Made::new(2) }.write(dir.path(), "after");
+    let with = |budget: &str, extra: &[&str]| {
+        let file = dir.path().join("postrun.toml");
+        std::fs::write(&file, budget).unwrap();
+        let sides = ["diff", base.to_str().unwrap(), slow.to_str().unwrap(), "--budget", file.to_str().unwrap()];
+        run(sides.into_iter().chain(extra.iter().copied()))
+    };
+    let kept = with("[[limit]]\nmetric = \"tpot\"\nat_most = 30\n", &[]);
+    assert_eq!(kept.code, 0, "{}", kept.stderr);
+    for budget in [
+        "[[limit]]\nmetric = \"ttft_ms\"\nat_most = 150\n",
+        "[[limit]]\nmetric = \"ttft_ms\"\nstat = \"p50\"\nworse_by = 20\n",
+        "[[limit]]\nmetric = \"requests_per_s\"\nat_least = 100\n",
+    ] {
+        let ran = with(budget, &["--format", "markdown"]);
+        assert_eq!(ran.code, 1, "{budget}: {}", ran.stderr);
+        assert!(ran.stdout.contains("exceeded"), "{}", ran.stdout);
+    }
+    // A limit on what was not recorded is not kept in silence.
+    let queue = "[[limit]]\nmetric = \"queue_ms\"\nworse_by = 5\n";
+    let ran = with(queue, &[]);
+    assert!(ran.code == 0 && ran.stdout.contains("queue_ms p95: neither side has it"), "{}", ran.stdout);
+    assert_eq!(with(queue, &["--strict"]).code, 3);
+    for (budget, words) in [
+        ("[[limit]]\nmetric = \"speed\"\nat_most = 1\n", "postrun.toml:2: no metric is called \"speed\""),
+        ("[[limit]]\nmetric = \"ttft\"\n", "neither at_most nor at_least nor worse_by"),
+        ("noise = 5\n", "postrun.toml:1: unknown key"),
+        ("run_noise = -5\n", "a number, 0 or more"),
+        ("limit = 5\n", "[[limit]]"),
+        ("[[limit]\n", "postrun.toml:1:"),
+    ] {
+        let ran = with(budget, &[]);
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{budget}: {}", ran.stderr);
+    }
+}
