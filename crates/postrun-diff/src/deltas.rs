@@ -81,6 +81,7 @@ pub(crate) fn deltas(
             family: usize::from(row.key.bucket.is_some()),
             sets_length: row.key.sets_length(),
             waits: row.key.waits(),
+            own_course: row.key.own_course(),
         });
         pair_of.push(pair.is_some().then_some(compared.len()));
         compared.extend(pair);
@@ -215,7 +216,7 @@ impl Judge<'_> {
         if wide_low.is_infinite() {
             delta.interval[0] = None;
         }
-        if row.key.part_of_ttft() {
+        if row.key.beside_ttft() {
             let nothing = self.margin * self.ttft;
             let inside = |v: f64| amount(v).abs() <= nothing;
             if inside(wide_low) && inside(wide_high) {

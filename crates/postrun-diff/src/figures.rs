@@ -17,8 +17,7 @@ const FEWEST_CARRIERS: f64 = 10.0;
 /// Most stretches a run is cut into.
 const MOST_STRETCHES: usize = 512;
 /// Latencies that contain the wait for a server that may not keep up.
-const WAITS: [&str; 6] =
-    ["ttft_ms", "e2e_ms", "queue_ms", "server_ttft_ms", "e2e_per_output_token_ms", "client_queue_ms"];
+const WAITS: [&str; 5] = ["ttft_ms", "e2e_ms", "queue_ms", "server_ttft_ms", "e2e_per_output_token_ms"];
 /// Metrics whose course decides how long blocks must be.
 const SETS_LENGTH: [&str; 4] = ["ttft_ms", "tpot_ms", "e2e_ms", "queue_ms"];
 
@@ -37,8 +36,13 @@ impl Key {
         WAITS.contains(&self.metric)
     }
 
-    /// True for a wait inside TTFT, which may be a tiny part of it.
-    pub(crate) fn part_of_ttft(&self) -> bool {
+    /// True for the wait in the client: where its number in flight is limited, it rises for the whole run.
+    pub(crate) fn own_course(&self) -> bool {
+        self.metric == "client_queue_ms"
+    }
+
+    /// True for a wait inside TTFT or before it, which may be next to nothing beside it.
+    pub(crate) fn beside_ttft(&self) -> bool {
         ["queue_ms", "client_queue_ms"].contains(&self.metric)
     }
 

@@ -26,7 +26,7 @@ pub enum Reason {
     SameRecording,
     /// Beyond what one run shows, inside what runs differ by.
     RunNoise,
-    /// A wait that changed by no more than the margin of the TTFT it is part of.
+    /// A wait that changed by no more than the margin of the TTFT it is part of, or comes before.
     Negligible,
     /// A run has one value of it, and nothing says how it varies.
     OneValueARun,

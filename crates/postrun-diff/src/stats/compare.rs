@@ -15,6 +15,8 @@ pub(crate) struct Pair {
     pub sets_length: bool,
     /// It contains the wait for a server that may not keep up.
     pub waits: bool,
+    /// It has a course of its own, whatever the others do.
+    pub own_course: bool,
 }
 
 /// The change of a figure on the scale of comparison.
@@ -74,7 +76,10 @@ pub(crate) fn compare(pairs: &[Pair], levels: &[f64]) -> Joint {
     let own = |(d, (a, b)): (&Adds, &(Adds, Adds))| block::wanders(d) || block::wanders(a) || block::wanders(b);
     let mut wandering: Vec<bool> = differences.iter().zip(&sides).map(own).collect();
     let wait = pairs.iter().zip(&wandering).any(|(p, w)| p.waits && p.sets_length && *w);
-    pairs.iter().zip(&mut wandering).for_each(|(p, w)| *w = if p.waits { wait } else { *w && p.sets_length });
+    pairs
+        .iter()
+        .zip(&mut wandering)
+        .for_each(|(p, w)| *w = if p.waits { wait } else { *w && (p.sets_length || p.own_course) });
     let deciding = pairs.iter().zip(&differences).zip(&wandering).filter(|((p, _), w)| p.sets_length && !**w);
     let length = joint::common_length(deciding.map(|((_, d), _)| d.as_slice()));
     let stretches = differences.first().map_or(1, Vec::len);
