@@ -261,9 +261,6 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         facts,
     };
     run.unavailable = unavailable(&run, dataset, (&requests, &tracks));
-    if run.is_workload() {
-        run.unavailable.iter_mut().for_each(Unavailable::for_want_of_answers);
-    }
     for lacking in &mut run.unavailable {
         if let Some(fact) = redefined.missing(lacking.metric) {
             lacking.missing = format!("{} not recorded, which its {} definition needs", fact.words(), client.id);
@@ -272,6 +269,9 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
     if window.is_none() {
         let ours = Ours { dataset, ok_requests: counts.ok, has_rows: requests.len() > 0, computed: &computed };
         run.reported = parity::compare(reported, &ours);
+    }
+    if run.is_workload() {
+        run.unavailable.iter_mut().for_each(Unavailable::for_want_of_answers);
     }
     Ok(run)
 }
