@@ -323,10 +323,10 @@ fn throughput(a: &RunAnalysis) -> Throughput {
     Throughput {
         duration_s: a.facts.duration_s,
         duration_from: match (a.window.is_some(), a.duration_is_clients) {
+            (_, None) => None,
             (true, _) => Some("window"),
             (false, Some(true)) => Some("client"),
             (false, Some(false)) => Some("first_send_to_last_token"),
-            (false, None) => None,
         },
         requests_per_s: a.value("requests_per_s"),
         output_tokens_per_s: a.value("output_tokens_per_s"),
