@@ -40,6 +40,11 @@ fn report_with_the_servers_side() {
 }
 
 #[test]
+fn report_of_a_workload() {
+    snapshot("report_workload", &run(["report", "fixtures/workload_trace/burst/input"]).stdout);
+}
+
+#[test]
 fn diagnosis() {
     snapshot("diagnosis", &run(["diagnose", WITH_SERVER]).stdout);
     snapshot("diagnosis_markdown", &run(["diagnose", WITH_SERVER, "--format", "markdown"]).stdout);

@@ -30,3 +30,4 @@ mod report_schema;
 mod server_side;
 mod support;
 mod tidy;
+mod workload;

@@ -55,6 +55,11 @@ fn check_buckets_add_up(run: &Value) {
     }
     assert_eq!(sum(&|b| b["requests"].as_f64().unwrap()), run["requests"]["total"].as_f64().unwrap());
     for (id, whole) in run["metrics"].as_object().unwrap() {
+        if id == "interarrival_ms" {
+            // From one send to the next of any length: of no bucket.
+            assert!(buckets.iter().all(|b| b["metrics"][id].is_null()));
+            continue;
+        }
         let count = |b: &Value| b["metrics"][id]["count"].as_f64().unwrap_or(0.0);
         assert_eq!(sum(&count), whole["count"].as_f64().unwrap(), "{id}");
         let total = sum(&|b| count(b) * b["metrics"][id]["mean"].as_f64().unwrap_or(0.0));
@@ -71,7 +76,11 @@ fn a_real_run_keeps_the_properties() {
     check_percentiles_rise(&run["steady"]["metrics"]);
     check_buckets_add_up(run);
     let sent: u64 = run["timeline"]["windows"].as_array().unwrap().iter().map(|w| w["sent"].as_u64().unwrap()).sum();
-    assert_eq!(sent, 45);
+    assert_eq!((sent, run["workload"]["sent"].as_u64()), (45, Some(45)));
+    let gaps = &run["metrics"]["interarrival_ms"];
+    assert_eq!(gaps["count"], 44);
+    let (mean, rate) = (gaps["mean"].as_f64().unwrap(), run["workload"]["arrivals_per_s"].as_f64().unwrap());
+    assert!((mean * rate - 1e3).abs() < 1e-6, "{mean} {rate}");
 }
 
 proptest! {

@@ -1,6 +1,7 @@
 //! Why a metric has no value, and which recording would give it one.
 
 use crate::metric::Metric;
+use crate::metrics::find_metric;
 use crate::requests::Requests;
 use crate::server::tracks::Tracks;
 use postrun_schema::{Dataset, IssueCode, Manifest, Table};
@@ -16,6 +17,19 @@ pub struct Unavailable {
     /// Which recording would supply it.
     pub needed: &'static str,
 }
+
+impl Unavailable {
+    /// Of a workload, where single facts matter little: whatever needs more than sends and lengths needs answers.
+    pub(crate) fn for_want_of_answers(&mut self) {
+        if find_metric(self.metric).is_none_or(|m| m.requires != OF_SENDS) {
+            self.missing = "answers: the recording is a workload alone".to_string();
+            self.needed = "the result of a benchmark client that replayed it";
+        }
+    }
+}
+
+/// What metrics of arrivals require.
+const OF_SENDS: &[(Table, &str)] = &[(Table::Requests, "sent_ns")];
 
 /// Which recording would supply a column of a table, or a series of the samples.
 pub fn supplier(table: Table, column: &str) -> &'static str {
@@ -98,6 +112,9 @@ pub(crate) fn explain(
             "some requests have no token count, so that a rate would be too low".to_string(),
             supplier(Table::Requests, ""),
         ),
+        None if metric.requires == OF_SENDS => {
+            ("too few requests were sent, or all at one instant".to_string(), "a run of several requests")
+        }
         None if dataset.manifest().issues.iter().any(|i| i.code == IssueCode::SmoothedGaps) => (
             "the client stored gaps per token, not per chunk".to_string(),
             "a backend whose gaps are stored as they came",

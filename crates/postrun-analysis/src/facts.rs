@@ -29,6 +29,14 @@ pub struct RunFacts {
     pub output_tokens_in_chunks: Option<u64>,
     /// Sum of e2e over the ok requests, in seconds.
     pub busy_s: Option<f64>,
+    /// Requests sent in the scope, however they ended.
+    pub arrivals: Option<u64>,
+    /// Sends a second.
+    pub arrivals_per_s: Option<f64>,
+    /// Sends a second in the fullest window of the timeline.
+    pub peak_arrivals_per_s: Option<f64>,
+    /// Coefficient of variation of the times between sends.
+    pub interarrival_cv: Option<f64>,
     /// Most requests in flight at one instant.
     pub peak_concurrency: Option<u64>,
     /// Most requests touching one second.

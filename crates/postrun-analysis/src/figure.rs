@@ -1,5 +1,7 @@
 //! A metric with its value: what analyses, buckets and the steady state are made of.
 
+use crate::metric::Better;
+use crate::metrics::find_metric;
 use crate::summary::Summary;
 use serde::Serialize;
 
@@ -10,6 +12,13 @@ pub struct MetricSummary {
     pub metric: &'static str,
     /// In nanoseconds, for the metrics that are times.
     pub summary: Summary,
+}
+
+impl MetricSummary {
+    /// True where it describes what was asked of the server, not how it answered.
+    pub fn is_of_the_load(&self) -> bool {
+        find_metric(self.metric).is_some_and(|m| m.better == Better::Neither)
+    }
 }
 
 /// A per-run figure.

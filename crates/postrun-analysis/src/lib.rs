@@ -4,6 +4,7 @@
 //! (`order_stats`), since one exact selection for all percentiles beats any engine's quantile function. Entry point:
 //! [`analyse`]. No code here asks which tool a run came from.
 
+mod arrivals;
 mod availability;
 mod bucket;
 mod chunk_scan;

@@ -39,6 +39,8 @@ pub enum Compute {
     PerRequest(fn() -> Expr),
     /// One value a gap between token-bearing chunks.
     PerGap(GapValue),
+    /// One value a send that follows another.
+    BetweenSends,
     /// One value a run.
     PerRun(fn(&RunFacts) -> Option<f64>),
 }

@@ -5,6 +5,7 @@ use crate::error::AnalysisError;
 use crate::metric::Compute;
 use crate::metrics::{METRICS, find_metric};
 use crate::requests::Requests;
+use postrun_schema::Unit;
 use serde::Serialize;
 
 /// At most this value of a per-request metric.
@@ -19,7 +20,8 @@ pub struct Objective {
 impl Objective {
     /// `name` as the user wrote it: `ttft`, `tpot`, `e2e` …
     pub fn new(name: &str, at_most_ns: f64) -> Result<Objective, AnalysisError> {
-        let metric = find_metric(name).filter(|m| matches!(m.compute, Compute::PerRequest(_)));
+        let metric =
+            find_metric(name).filter(|m| matches!(m.compute, Compute::PerRequest(_)) && m.unit == Unit::Nanoseconds);
         let metric = metric.ok_or_else(|| AnalysisError::BadObjective { name: name.to_string() })?;
         Ok(Objective { metric: metric.id, at_most_ns })
     }

@@ -144,11 +144,11 @@ impl Requests {
         (0..self.len()).filter(|i| self.measured[*i]).filter_map(|i| self.sent_ns[i]).min()
     }
 
-    /// First send to last token or last send, of all measured requests.
+    /// First send to last token or last send, of all measured requests; `None`: no send is known.
     pub(crate) fn extent(&self) -> Option<Window> {
-        let (start_ns, span) = (self.first_send_ns()?, self.span()?);
+        let start_ns = self.first_send_ns()?;
         let sends = (0..self.len()).filter(|i| self.measured[*i]).filter_map(|i| self.sent_ns[i]);
-        Some(Window { start_ns, end_ns: sends.fold(span.end_ns, i64::max) })
+        Some(Window { start_ns, end_ns: sends.fold(self.span().map_or(start_ns, |s| s.end_ns), i64::max) })
     }
 
     /// First send and last token of the ok requests.

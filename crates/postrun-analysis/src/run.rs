@@ -26,7 +26,7 @@ use crate::shape::{self, Shapes};
 use crate::stall::{StallFindings, Stalls};
 use crate::steady::{self, SteadyState};
 use crate::summary::{PERCENTILES, Summary};
-use crate::timeline::{self, Timeline, TimelineWindow};
+use crate::timeline::{self, Timeline};
 use crate::window::Window;
 use postrun_schema::{Dataset, Manifest};
 use serde::Serialize;
@@ -112,6 +112,17 @@ impl RunAnalysis {
         self.metrics.iter().find(|m| m.metric == id).map(|m| &m.summary)
     }
 
+    /// True where something is known of how fast single requests were answered.
+    pub fn has_latencies(&self) -> bool {
+        self.metrics.iter().any(|m| !m.is_of_the_load())
+    }
+
+    /// True for a workload: requests with their sends, and nothing that tells when any of them was answered.
+    pub fn is_workload(&self) -> bool {
+        let timed = self.has_latencies() || self.manifest.duration_ns.is_some() || !self.reported.is_empty();
+        self.facts.arrivals.is_some() && self.requests.ok > 0 && !timed && self.manifest.clocks.server.is_none()
+    }
+
     /// A per-run figure.
     pub fn value(&self, id: &str) -> Option<f64> {
         self.values.iter().find(|v| v.metric == id).map(|v| v.value)
@@ -122,12 +133,12 @@ impl RunAnalysis {
 pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, AnalysisError> {
     let manifest = dataset.manifest();
     let requests = Requests::load(dataset)?;
-    if options.window.is_some() && requests.span().is_none() {
+    if options.window.is_some() && requests.extent().is_none() {
         return Err(AnalysisError::NoSendTimes { label: manifest.label.clone() });
     }
     let window = options.window.map(|w| clip(w, &requests));
     if window.is_some_and(|w| w.start_ns >= w.end_ns) {
-        let run_s = requests.span().map_or(0.0, |s| s.end_ns as f64 / 1e9);
+        let run_s = requests.extent().map_or(0.0, |s| s.end_ns as f64 / 1e9);
         return Err(AnalysisError::WindowOutside { label: manifest.label.clone(), run_s });
     }
     let reported = parity::load(dataset)?;
@@ -141,9 +152,9 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
 
     let in_flight = InFlight::of(&requests);
     let found = steady::find(&requests, &in_flight, manifest.load.max_concurrency);
-    let axis = requests.first_send_ns().zip(requests.span()).map(|(origin, span)| {
-        let (width, n) = timeline::axis(span.end_ns - origin);
-        (origin, width, n)
+    let axis = requests.extent().map(|run| {
+        let (width, n) = timeline::axis(run.end_ns - run.start_ns);
+        (run.start_ns, width, n)
     });
     let tracks = Tracks::load(dataset)?;
     let client = options.convention;
@@ -167,6 +178,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         pauses: !options.metrics_only,
     })?;
 
+    let timeline = axis.map(|axis| timeline::over_time(axis, &requests, &in_flight, chunks.as_ref(), &tracks));
     let plain = Redefined::default();
     let scope = Scope {
         requests: &requests,
@@ -180,6 +192,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
     let stalls = chunks.as_ref().and_then(|c| c.stalls.as_ref());
     facts.server = Question { tracks: &tracks, requests: &requests, manifest, window, stalls }.answer();
     if window.is_none() {
+        facts.peak_arrivals_per_s = timeline.as_ref().and_then(Timeline::peak_sent_per_s);
         facts.peak_concurrency = in_flight.peak();
         facts.peak_requests_in_1s = peak_in_1s(&requests);
         facts.peak_output_tokens_per_s = chunks.as_ref().and_then(|c| c.peak_tokens_per_s);
@@ -208,7 +221,6 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         bucket.metrics = whole.metrics_where(inside, chunks.as_ref(), |g| g.buckets.get(b).cloned().flatten());
     }
     let duration_is_clients = facts.duration_s.map(|_| window.is_none() && manifest.duration_ns.is_some());
-    let timeline = axis.map(|axis| over_time(axis, &requests, &in_flight, chunks.as_ref(), &tracks));
     let sources = evidence::Sources {
         requests: &requests,
         in_flight: &in_flight,
@@ -261,6 +273,9 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
     if window.is_none() {
         let ours = Ours { dataset, ok_requests: counts.ok, has_rows: requests.len() > 0, computed: &computed };
         run.reported = parity::compare(reported, &ours);
+    }
+    if run.is_workload() {
+        run.unavailable.iter_mut().for_each(Unavailable::for_want_of_answers);
     }
     Ok(run)
 }
@@ -354,46 +369,6 @@ fn steady_state(
         values: run_values(&facts, redefined),
         metrics: scope.metrics(chunks, |g| g.steady.clone()),
     }
-}
-
-fn over_time(
-    (origin, width, n): (i64, i64, usize),
-    r: &Requests,
-    in_flight: &InFlight,
-    chunks: Option<&ChunkFacts>,
-    tracks: &Tracks,
-) -> Timeline {
-    let slot =
-        |at: Option<i64>| at.and_then(|at| usize::try_from((at - origin).div_euclid(width)).ok()).filter(|w| *w < n);
-    let (mut sent, mut ended, mut ttft) = (vec![0u64; n], vec![0u64; n], vec![Vec::new(); n]);
-    for i in 0..r.len() {
-        if let (true, Some(w)) = (r.measured[i], slot(r.sent_ns[i])) {
-            sent[w] += 1;
-        }
-        if !r.counts(i) {
-            continue;
-        }
-        if let Some(w) = slot(r.end_ns(i)) {
-            ended[w] += 1;
-        }
-        if let (Some(w), Some(t)) = (slot(r.sent_ns[i].zip(r.ttft_ns[i]).map(|(s, t)| s + t)), r.ttft_ns[i]) {
-            ttft[w].push(t as f64);
-        }
-    }
-    let levels = in_flight.mean_levels(origin, width, n);
-    let server = timeline::server_windows(tracks, (origin, width, n));
-    let width_s = width as f64 / 1e9;
-    let windows = (0..n).map(|w| TimelineWindow {
-        start_s: w as f64 * width_s,
-        sent: sent[w],
-        ended: ended[w],
-        output_tokens_per_s: chunks.and_then(|c| c.window_tokens.get(w)).map(|t| t / width_s),
-        mean_concurrency: levels[w],
-        ttft: Summary::of(&mut ttft[w], &[50.0, 95.0, 99.0]),
-        itl: chunks.and_then(|c| c.windows.get(w).cloned().flatten()),
-        server: server[w],
-    });
-    Timeline { width_s, windows: windows.collect() }
 }
 
 fn unavailable(run: &RunAnalysis, dataset: &Dataset, read: (&Requests, &Tracks)) -> Vec<Unavailable> {

@@ -1,5 +1,6 @@
 //! The figures of a part of a run: the whole, a window, the steady state.
 
+use crate::arrivals::Arrivals;
 use crate::convention::redefined::Redefined;
 use crate::facts::RunFacts;
 use crate::figure::MetricSummary;
@@ -71,6 +72,10 @@ impl Scope<'_> {
             busy_s += r.e2e_ns[i].map_or(0.0, |ns| ns as f64 / 1e9);
             good += u64::from(objectives.iter().all(|o| o.met(r, self.redefined, i)));
         }
+        let arrivals = Arrivals::of(r, self.window);
+        facts.arrivals = arrivals.as_ref().map(|a| a.sends);
+        facts.arrivals_per_s = arrivals.as_ref().and_then(Arrivals::per_s);
+        facts.interarrival_cv = arrivals.as_ref().and_then(Arrivals::variation);
         facts.prompt_tokens = (has("prompt_tokens") && prompt.known == facts.ok).then_some(prompt.total);
         facts.output_tokens =
             (has("output_tokens") && tokens_known && output.known == facts.ok).then_some(output.total as f64);
@@ -100,7 +105,7 @@ impl Scope<'_> {
             }
             Some(window) => {
                 // Events inside the window, whichever request they belong to.
-                facts.duration_s = Some(window.seconds());
+                facts.duration_s = r.span().map(|_| window.seconds());
                 let ended = (0..r.len()).filter(|i| r.counts(*i) && r.end_ns(*i).is_some_and(|at| window.contains(at)));
                 facts.ended = ended.count() as u64;
                 facts.output_tokens = self.window_tokens.filter(|_| tokens_known);
@@ -110,19 +115,32 @@ impl Scope<'_> {
         facts
     }
 
+    /// Of every request of the scope.
     pub(crate) fn metrics(
         &self,
         chunks: Option<&ChunkFacts>,
         gaps: impl Fn(&GapSummaries) -> Option<Summary>,
     ) -> Vec<MetricSummary> {
-        self.metrics_where(|_| true, chunks, gaps)
+        let between_sends = Arrivals::of(self.requests, self.window).and_then(|a| a.summary(self.percentiles));
+        self.summaries(|_| true, chunks, gaps, between_sends)
     }
 
+    /// Of some of its requests.
     pub(crate) fn metrics_where(
         &self,
         inside: impl Fn(usize) -> bool,
         chunks: Option<&ChunkFacts>,
         gaps: impl Fn(&GapSummaries) -> Option<Summary>,
+    ) -> Vec<MetricSummary> {
+        self.summaries(inside, chunks, gaps, None)
+    }
+
+    fn summaries(
+        &self,
+        inside: impl Fn(usize) -> bool,
+        chunks: Option<&ChunkFacts>,
+        gaps: impl Fn(&GapSummaries) -> Option<Summary>,
+        between_sends: Option<Summary>,
     ) -> Vec<MetricSummary> {
         let rows: Vec<usize> =
             (0..self.requests.len()).filter(|i| inside(*i) && self.requests.in_scope(*i, self.window)).collect();
@@ -138,6 +156,7 @@ impl Scope<'_> {
                 Compute::PerGap(GapValue::Chunk) => chunks.and_then(|c| gaps(&c.chunk)),
                 Compute::PerGap(GapValue::Token) if !self.requests.present.contains("output_tokens") => None,
                 Compute::PerGap(GapValue::Token) => chunks.and_then(|c| gaps(&c.token)),
+                Compute::BetweenSends => between_sends.clone(),
                 Compute::PerRun(_) => None,
             };
             out.extend(summary.map(|summary| MetricSummary { metric: metric.id, summary }));

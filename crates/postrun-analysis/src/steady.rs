@@ -45,7 +45,10 @@ pub(crate) fn find(
     in_flight: &InFlight,
     max_concurrency: Option<u32>,
 ) -> Result<(Window, f64, f64), String> {
-    let span = requests.span().ok_or("send times not recorded")?;
+    let span = requests.span().ok_or(match requests.first_send_ns() {
+        Some(_) => "no answer with its end is recorded",
+        None => "send times not recorded",
+    })?;
     let length = span.end_ns - span.start_ns;
     let ok = (0..requests.len()).filter(|i| requests.counts(*i) && requests.end_ns(*i).is_some());
     let (count, last_send) =

@@ -38,12 +38,16 @@ pub struct Diagnosis {
     pub not_checked: Vec<NotChecked>,
 }
 
-/// Runs every rule on `run`.
+/// Runs every rule on `run`. Of a workload without answers none can judge anything; only a user's own rules are asked.
 pub fn diagnose(run: &RunAnalysis, set: &RuleSet) -> Diagnosis {
     let mut out = Diagnosis::default();
     for rule in RULES {
         let view = RunView { run, thresholds: &set.thresholds, rule };
-        match (rule.check)(&view) {
+        let verdict = match run.is_workload() {
+            true => Verdict::NotChecked(vec!["answers: the recording is a workload alone".to_string()]),
+            false => (rule.check)(&view),
+        };
+        match verdict {
             Verdict::Found(mut finding) => {
                 finding.rule = rule.id.to_string();
                 out.findings.push(if view.is_unaligned() { of_whole_recording(*finding, run) } else { *finding });

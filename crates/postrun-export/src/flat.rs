@@ -58,8 +58,8 @@ pub(crate) fn displayed(metric: &Metric, value: f64) -> f64 {
     if metric.unit == Unit::Nanoseconds { value / 1e6 } else { value }
 }
 
-/// The per-request metrics that are not columns of the dataset already.
+/// The per-request metrics that are not columns of the dataset already; lengths are, under the names of the tokens.
 fn metrics() -> impl Iterator<Item = &'static Metric> {
-    let stored = |m: &&Metric| Table::Requests.columns().iter().any(|c| c.name == m.id);
+    let stored = |m: &&Metric| m.unit == Unit::Tokens || Table::Requests.columns().iter().any(|c| c.name == m.id);
     METRICS.iter().copied().filter(|m| matches!(m.compute, Compute::PerRequest(_))).filter(move |m| !stored(m))
 }

@@ -10,7 +10,7 @@ const NAMED: usize = 6;
 
 /// The latencies of a file that holds the client's summary only.
 pub(crate) fn latency(a: &RunAnalysis) -> Option<Section> {
-    if !a.metrics.is_empty() || a.requests.ok == 0 {
+    if a.has_latencies() || a.requests.ok == 0 {
         return None;
     }
     let figures: Vec<&ReportedFigure> = a.reported.iter().filter(|f| f.metric.ends_with("_ms")).collect();
@@ -75,7 +75,7 @@ pub(crate) fn parity(a: &RunAnalysis) -> Option<Section> {
         section.notes.push(format!("{}: {why}.", names(&figures, |f| f.key.clone())));
     }
     // A summary's latencies stand in a table of their own.
-    let open = of(None).filter(|f| !(a.metrics.is_empty() && f.metric.ends_with("_ms") && a.requests.ok > 0));
+    let open = of(None).filter(|f| !(!a.has_latencies() && f.metric.ends_with("_ms") && a.requests.ok > 0));
     for (why, figures) in by_reason(open) {
         let shown = |f: &ReportedFigure| format!("{} {}", f.key, cell(f.reported.map(plain)));
         section.notes.push(format!("Not recomputed: {} ({why}).", names(&figures, shown)));

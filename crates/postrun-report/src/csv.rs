@@ -1,8 +1,8 @@
 //! The report as one long CSV table: a row a figure, so that a spreadsheet or a data frame can pivot it.
 
 use crate::report::Reports;
-use postrun_analysis::{METRICS, MetricSummary, RunValue};
-use postrun_schema::Unit;
+use crate::wording::unit_name;
+use postrun_analysis::{MetricSummary, RunValue};
 
 /// Columns: `run, scope, prompt_tokens_from, prompt_tokens_below, metric, stat, value, low, high, few_samples, unit`.
 ///
@@ -21,6 +21,9 @@ pub fn to_csv(reports: &Reports) -> String {
         let counts = [("total", run.requests.total), ("ok", run.requests.ok), ("failed", run.requests.failed)];
         for (stat, n) in counts {
             out.row((whole, None, None), "requests", stat, n as f64, "requests");
+        }
+        if let Some(n) = run.facts.arrivals {
+            out.row((whole, None, None), "requests", "sent", n as f64, "requests");
         }
         if let Some(seconds) = run.facts.duration_s {
             out.row((whole, None, None), "duration_s", "value", seconds, "s");
@@ -62,13 +65,13 @@ struct Out {
 impl Out {
     fn values(&mut self, scope: &'static str, values: &[RunValue]) {
         for v in values {
-            self.row((scope, None, None), v.metric, "value", v.value, unit_of(v.metric));
+            self.row((scope, None, None), v.metric, "value", v.value, unit_name(v.metric));
         }
     }
 
     fn distributions(&mut self, scope: Scope, metrics: &[MetricSummary]) {
         for m in metrics {
-            let (scale, unit) = if unit_of(m.metric) == "ms" { (1e-6, "ms") } else { (1.0, unit_of(m.metric)) };
+            let (scale, unit) = if unit_name(m.metric) == "ms" { (1e-6, "ms") } else { (1.0, unit_name(m.metric)) };
             let s = m.summary.scaled(scale);
             self.row(scope, m.metric, "count", s.count as f64, "values");
             for (stat, value) in [("mean", s.mean), ("std", s.std), ("min", s.min), ("max", s.max)] {
@@ -90,21 +93,6 @@ impl Out {
         let edge = |e: Option<u32>| e.map(|e| e.to_string()).unwrap_or_default();
         let start = format!("{},{scope},{},{}", self.label, edge(lo), edge(hi));
         self.text.push_str(&format!("{start},{},{stat},{value},{rest}\n", csv_field(metric)));
-    }
-}
-
-fn unit_of(id: &str) -> &'static str {
-    match METRICS.iter().find(|m| m.id == id).map(|m| m.unit) {
-        Some(Unit::Nanoseconds) => "ms",
-        Some(Unit::Tokens) => "tokens",
-        Some(Unit::Requests) => "requests",
-        Some(Unit::TokensPerSecond) => "tok/s",
-        Some(Unit::RequestsPerSecond) => "req/s",
-        Some(Unit::ChunksPerSecond) => "chunks/s",
-        Some(Unit::Ratio) => "share",
-        Some(Unit::Bytes) => "bytes",
-        Some(Unit::Count) => "count",
-        _ => "",
     }
 }
 

@@ -1,7 +1,7 @@
 //! The diagnosis for a person: a verdict of three lines, then the evidence.
 
 use crate::quantity::{number, plain};
-use crate::report::Parts;
+use crate::report::{Parts, Report};
 use crate::section::Section;
 use postrun_diagnose::{Advice, Diagnosis, Evidence, Finding, Severity};
 
@@ -10,11 +10,16 @@ const NAMED: usize = 4;
 /// From here on a finding can be relied upon.
 const SURE: f64 = 0.7;
 
+/// Of a recording without answers.
+const WORKLOAD: &str = "This is a workload, not a result: it holds when requests arrived and how long they were, and no answer. \
+     No server can be judged by it; replay it with a benchmark client and report on what that saves.";
+
 /// Three lines that a tired engineer understands.
-pub(crate) fn verdict(d: &Diagnosis) -> Section {
+pub(crate) fn verdict(report: &Report) -> Section {
+    let d = &report.diagnosis;
     let mut section = Section::new("Verdict");
     let Some(primary) = d.findings.iter().find(|f| f.severity > Severity::Info) else {
-        section.lines.push(nothing(d));
+        section.lines.push(if report.run.is_workload() { WORKLOAD.to_string() } else { nothing(d) });
         return section;
     };
     let how_sure = if primary.confidence >= SURE { "" } else { "probably " };

@@ -1,9 +1,10 @@
 //! The JSON report, schema `postrun.report/1`. Times are in milliseconds where the key says `_ms`, else in seconds.
 
 use crate::json_server::{self, ServerKeys};
+use crate::json_workload::{self, Workload};
 use crate::report;
 use postrun_analysis::{
-    BucketResult, Evidence, METRICS, MetricSummary, RunAnalysis, RunValue, ServerWindow, SteadyState, Summary,
+    BucketResult, Evidence, MetricSummary, RunAnalysis, RunValue, ServerWindow, SteadyState, Summary, find_metric,
 };
 use postrun_diagnose::{Diagnosis, Finding};
 use postrun_schema::{IssueCode, Severity, Unit};
@@ -67,6 +68,7 @@ struct Run<'a> {
     metrics: Ordered<Distribution>,
     throughput: Throughput,
     tokens_per_chunk: Option<f64>,
+    workload: Option<Workload>,
     goodput: Option<Goodput>,
     steady: Option<Steady>,
     steady_unavailable: Option<&'a str>,
@@ -223,9 +225,9 @@ struct TimelineS {
 struct TimelineWindowS {
     start_s: f64,
     sent: u64,
-    ended: u64,
+    ended: Option<u64>,
     output_tokens_per_s: Option<f64>,
-    mean_concurrency: f64,
+    mean_concurrency: Option<f64>,
     ttft_ms: Option<Distribution>,
     itl_ms: Option<Distribution>,
     #[serde(flatten)]
@@ -276,6 +278,7 @@ fn run(report: &report::Report) -> Run<'_> {
         metrics: distributions(&a.metrics),
         throughput: throughput(a),
         tokens_per_chunk: a.value("tokens_per_chunk"),
+        workload: json_workload::of_run(a),
         goodput: goodput(a),
         steady: a.steady.as_ref().ok().map(steady),
         steady_unavailable: a.steady.as_ref().err().map(String::as_str),
@@ -305,10 +308,10 @@ fn source(s: &postrun_schema::SourceFile) -> SourceFile<'_> {
 }
 
 fn distribution(id: &str, summary: &Summary) -> Distribution {
-    let in_ns = METRICS.iter().any(|m| m.id == id && m.unit == Unit::Nanoseconds);
-    match in_ns {
-        true => Distribution { unit: "ms", summary: summary.scaled(MS_PER_NS) },
-        false => Distribution { unit: "", summary: summary.clone() },
+    match find_metric(id).map(|m| m.unit) {
+        Some(Unit::Nanoseconds) => Distribution { unit: "ms", summary: summary.scaled(MS_PER_NS) },
+        Some(Unit::Tokens) => Distribution { unit: "tokens", summary: summary.clone() },
+        _ => Distribution { unit: "", summary: summary.clone() },
     }
 }
 
@@ -320,10 +323,10 @@ fn throughput(a: &RunAnalysis) -> Throughput {
     Throughput {
         duration_s: a.facts.duration_s,
         duration_from: match (a.window.is_some(), a.duration_is_clients) {
+            (_, None) => None,
             (true, _) => Some("window"),
             (false, Some(true)) => Some("client"),
             (false, Some(false)) => Some("first_send_to_last_token"),
-            (false, None) => None,
         },
         requests_per_s: a.value("requests_per_s"),
         output_tokens_per_s: a.value("output_tokens_per_s"),

@@ -5,7 +5,7 @@ use crate::report::Report;
 use crate::section::{Grid, Section};
 use crate::wording::{FEW_NOTE, cell, few_mark};
 use postrun_analysis::RunAnalysis;
-use postrun_diagnose::{Diagnosis, Severity};
+use postrun_diagnose::Severity;
 
 const LATENCIES: [(&str, &str, f64); 5] = [
     ("TTFT", "ttft_ms", 50.0),
@@ -87,7 +87,7 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
         }
         columns.resize_with(values.len(), Column::default);
         columns.iter_mut().zip(values).for_each(|(column, value)| column.values.push(value));
-        row.push(verdict(&reports[at].diagnosis));
+        row.push(verdict(&reports[at]));
         grid.push(row);
     }
     // Throughput and goodput are better the higher, latencies the lower.
@@ -114,9 +114,10 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
 }
 
 /// The rule of the first finding that is more than a note.
-fn verdict(d: &Diagnosis) -> String {
-    let first = d.findings.iter().find(|f| f.severity > Severity::Info);
-    first.map_or_else(|| "-".to_string(), |f| f.rule.clone())
+fn verdict(report: &Report) -> String {
+    let first = report.diagnosis.findings.iter().find(|f| f.severity > Severity::Info);
+    let nothing = if report.run.is_workload() { "a workload" } else { "-" };
+    first.map_or_else(|| nothing.to_string(), |f| f.rule.clone())
 }
 
 /// Labels without what they all begin and end with.

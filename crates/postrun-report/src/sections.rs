@@ -2,17 +2,18 @@
 
 use crate::client_section;
 use crate::diagnosis_section;
+use crate::distributions::{self, Columns, Distribution};
+use crate::headline::headline;
 use crate::pause_section;
-use crate::quantity::{bytes, chosen_time, ms, number, percent, percentile_name, plain, seconds, setting};
+use crate::quantity::{chosen_time, ms, number, percent, percentile_name, plain, seconds};
 use crate::report::{Parts, Report};
 use crate::section::{Grid, Section};
 use crate::server_section;
 use crate::spark::spark;
-use crate::wording::{FEW_NOTE, cell, few_mark, metric_label, token_range};
-use postrun_analysis::{
-    METRICS, Metric, MetricSummary, Percentile, RunAnalysis, RunValue, Summary, TimelineWindow, without_client,
-};
-use postrun_schema::{Issue, IssueCode, Severity, Table, Unit};
+use crate::wording::{cell, few_mark, metric_label, token_range, unit_name};
+use crate::workload_section;
+use postrun_analysis::{METRICS, Metric, MetricSummary, RunAnalysis, RunValue, Summary, TimelineWindow};
+use postrun_schema::{Issue, IssueCode, Severity, Table};
 
 /// Room that a timeline needs beside its curves.
 const BESIDE_CURVE: usize = 50;
@@ -22,7 +23,7 @@ pub(crate) fn of_run(report: &Report, parts: Parts, width: usize) -> Vec<Section
     let (a, diagnosis) = (&report.run, &report.diagnosis);
     let mut out = vec![headline(a)];
     if a.window.is_none() {
-        out.push(diagnosis_section::verdict(diagnosis));
+        out.push(diagnosis_section::verdict(report));
     }
     out.extend(diagnosis_section::findings(diagnosis, parts));
     if parts == Parts::Diagnosis {
@@ -36,7 +37,7 @@ pub(crate) fn of_run(report: &Report, parts: Parts, width: usize) -> Vec<Section
 /// Every figure, each section with a stable id.
 pub(crate) fn figures(report: &Report, width: usize) -> Vec<(&'static str, Section)> {
     let a = &report.run;
-    let whole = (!a.metrics.is_empty()).then(|| latency("Latency in ms", &a.metrics, a));
+    let whole = a.has_latencies().then(|| latency("Latency in ms", &a.metrics, a));
     let sections = [
         ("latency", whole),
         ("reported", client_section::latency(a)),
@@ -45,6 +46,7 @@ pub(crate) fn figures(report: &Report, width: usize) -> Vec<(&'static str, Secti
         ("pauses", pause_section::of_run(a)),
         ("steady", steady_latency(a)),
         ("goodput", goodput(a)),
+        ("workload", workload_section::of_run(a)),
         ("buckets", buckets(a)),
         ("timeline", timeline(a, width)),
         ("parity", client_section::parity(a)),
@@ -54,104 +56,9 @@ pub(crate) fn figures(report: &Report, width: usize) -> Vec<(&'static str, Secti
     sections.into_iter().filter_map(|(id, section)| Some((id, section?))).collect()
 }
 
-pub(crate) fn headline(a: &RunAnalysis) -> Section {
-    let m = &a.manifest;
-    let mut s = Section::new(m.label.clone());
-    let mut what = vec![m.tool.name.clone()];
-    what.extend(m.model.clone());
-    what.extend(m.load.backend.as_ref().map(|b| format!("backend {b}")));
-    s.lines.push(what.join(", "));
-    if a.convention.is_another() {
-        s.lines.push(format!(
-            "metrics as {} defines them ({}); `postrun explain NAME` shows how",
-            a.convention.id, a.convention.title
-        ));
-    }
-    if let Some(w) = a.window {
-        let (from, to) = (seconds(w.start_ns as f64 / 1e9), seconds(w.end_ns as f64 / 1e9));
-        s.lines.push(format!("only the window from {from} to {to} after the first send"));
-    }
-    let r = a.requests;
-    let noun = if r.total == 1 { "request" } else { "requests" };
-    let mut requests = format!("{} {noun}: {} ok, {} failed", r.total, r.ok, r.failed);
-    if r.failed > 0 {
-        requests.push_str(&format!(" ({})", percent(a.value("failure_rate").unwrap_or(0.0))));
-    }
-    if r.incomplete > 0 {
-        requests.push_str(&format!(", {} incomplete", r.incomplete));
-    }
-    if r.not_measured > 0 {
-        requests.push_str(&format!("; {} more were warm-up, cool-down or probes", r.not_measured));
-    }
-    if without_client(m) {
-        let known = if r.total > 0 {
-            format!("{} requests, as the server recorded them", r.total)
-        } else {
-            "no records of requests".to_string()
-        };
-        s.lines.push(format!("{known}; no file of a benchmark client"));
-    } else {
-        s.lines.push(requests);
-        s.lines.push(load_line(a));
-    }
-    let file = |f: &postrun_schema::SourceFile| format!("{} ({}, {})", f.name, bytes(f.bytes), f.format);
-    s.lines.push(format!("from {}", m.sources.iter().map(file).collect::<Vec<_>>().join(", ")));
-    s
-}
-
-fn load_line(a: &RunAnalysis) -> String {
-    let load = &a.manifest.load;
-    let mut parts = vec![match (load.request_rate, load.unbounded) {
-        (Some(rate), _) => format!("{} requests/s", setting(rate)),
-        (None, true) => "unbounded request rate".to_string(),
-        (None, false) => "request rate not recorded".to_string(),
-    }];
-    if let Some(c) = load.max_concurrency {
-        parts.push(format!("at most {c} in flight"));
-    }
-    if let Some(s) = a.facts.duration_s {
-        let how = match (a.window.is_some(), a.duration_is_clients) {
-            (true, _) => "length of the window",
-            (_, Some(true)) => "as the client measured it",
-            _ => "first send to last token",
-        };
-        parts.push(format!("{} ({how})", seconds(s)));
-    }
-    if let (Some(prompt), Some(output)) = (a.facts.mean_prompt_tokens, a.facts.mean_output_tokens) {
-        parts.push(format!("mean {} prompt and {} output tokens", number(prompt), number(output)));
-    }
-    format!("load: {}", parts.join(", "))
-}
-
-/// Distributions, a row each, with the 95 % intervals of the percentiles below.
+/// How fast requests were answered, with the 95 % intervals of the percentiles.
 fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis) -> Section {
-    let mut header: Vec<String> = ["", "n", "mean", "std", "min"].map(String::from).to_vec();
-    header.extend(a.percentiles.iter().map(|p| percentile_name(*p)));
-    header.push("max".to_string());
-    let column = |name: &str| header.iter().position(|h| h == name);
-    let drop_order = ["std", "min", "P99.9", "P90", "n", "mean"].iter().filter_map(|name| column(name)).collect();
-    let columns = header.len();
-    let mut grid = Grid { header, drop_order, text_columns: vec![0], ..Grid::default() };
-    let mut few = false;
-    for (id, label, s) in latency_rows(metrics, a) {
-        let mut row = vec![label.to_string(), s.count.to_string(), ms(s.mean), ms(s.std), ms(s.min)];
-        let mut interval = vec![String::new(); columns];
-        interval[0] = "  95 % interval".to_string();
-        for p in &a.percentiles {
-            let found = s.percentile(*p);
-            few |= found.is_some_and(|x| x.few_samples);
-            interval[row.len()] = found.map(interval_text).unwrap_or_default();
-            row.push(cell(found.map(|x| format!("{}{}", ms(x.value), few_mark(x)))));
-        }
-        row.push(ms(s.max));
-        grid.push_about(id, row);
-        grid.push_detail(interval);
-    }
-    let mut section = Section::new(title);
-    section.table = Some(grid);
-    if few {
-        section.notes.push(FEW_NOTE.to_string());
-    }
+    let mut section = distributions::section(title, &latency_rows(metrics, a), a, Columns::default());
     if a.requests.failed > 0 {
         let rate = percent(a.value("failure_rate").unwrap_or(0.0));
         section.notes.push(format!("Failed requests ({rate}) are in no latency."));
@@ -160,7 +67,7 @@ fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis) -> Section {
 }
 
 /// The two kinds of ITL are one row where they are the same.
-fn latency_rows<'a>(metrics: &'a [MetricSummary], a: &RunAnalysis) -> Vec<(&'static str, &'static str, &'a Summary)> {
+fn latency_rows<'a>(metrics: &'a [MetricSummary], a: &RunAnalysis) -> Vec<Distribution<'a>> {
     let find = |id: &str| metrics.iter().find(|m| m.metric == id).map(|m| &m.summary);
     let same = find("itl_ms").zip(find("itl_per_token_ms")).is_some_and(|(a, b)| look_alike(a, b));
     let smoothed = a.manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);
@@ -170,8 +77,9 @@ fn latency_rows<'a>(metrics: &'a [MetricSummary], a: &RunAnalysis) -> Vec<(&'sta
         "itl_ms" if same => "ITL",
         id => metric_label(id),
     };
-    let shown = metrics.iter().filter(|m| !(same && m.metric == "itl_per_token_ms"));
-    shown.map(|m| (m.metric, label(m.metric), &m.summary)).collect()
+    let latencies = metrics.iter().filter(|m| !m.is_of_the_load());
+    let shown = latencies.filter(|m| !(same && m.metric == "itl_per_token_ms"));
+    shown.map(|m| Distribution { id: m.metric, label: label(m.metric), summary: &m.summary }).collect()
 }
 
 /// Equal in every figure that is shown.
@@ -183,15 +91,6 @@ fn look_alike(a: &Summary, b: &Summary) -> bool {
     a.count == b.count && figures(a) == figures(b)
 }
 
-fn interval_text(p: &Percentile) -> String {
-    match (p.low, p.high) {
-        (Some(low), Some(high)) => format!("{}–{}", ms(low), ms(high)),
-        (Some(low), None) => format!("≥{}", ms(low)),
-        (None, Some(high)) => format!("≤{}", ms(high)),
-        (None, None) => String::new(),
-    }
-}
-
 fn throughput(a: &RunAnalysis) -> Option<Section> {
     let steady = a.steady.as_ref().ok().filter(|_| a.window.is_none());
     let mut grid = Grid::new(&["", "unit", if a.window.is_some() { "window" } else { "whole run" }]);
@@ -201,7 +100,7 @@ fn throughput(a: &RunAnalysis) -> Option<Section> {
     }
     for metric in METRICS.iter().filter(|m| is_throughput(m)) {
         let Some(whole) = a.value(metric.id) else { continue };
-        let mut row = vec![metric.label.to_string(), unit_text(metric.unit).to_string(), figure(metric.id, whole)];
+        let mut row = vec![metric.label.to_string(), unit_name(metric.id).to_string(), figure(metric.id, whole)];
         if let Some(steady) = steady {
             let value = steady.values.iter().find(|v: &&RunValue| v.metric == metric.id);
             row.push(cell(value.map(|v| figure(metric.id, v.value))));
@@ -213,7 +112,7 @@ fn throughput(a: &RunAnalysis) -> Option<Section> {
     }
     let mut section = Section::new("Throughput and load");
     section.table = Some(grid);
-    if a.window.is_none() && !a.metrics.is_empty() {
+    if a.window.is_none() && a.has_latencies() {
         section.notes.push(match &a.steady {
             Ok(s) => format!(
                 "Steady state: {} to {} after the first send; ramp-up is {} of the run, drain tail {}.",
@@ -232,7 +131,9 @@ fn throughput(a: &RunAnalysis) -> Option<Section> {
 fn is_throughput(m: &Metric) -> bool {
     let of_server =
         |(table, column): &(Table, &str)| *table == Table::Samples || *column == "preemptions" || *column == "queue_ns";
-    !["failure_rate", "goodput_requests_per_s"].contains(&m.id) && !m.requires.iter().any(of_server)
+    let elsewhere =
+        ["failure_rate", "goodput_requests_per_s"].contains(&m.id) || workload_section::RATES.contains(&m.id);
+    !elsewhere && !m.requires.iter().any(of_server)
 }
 
 /// Peaks are counts, everything else is a mean or a rate.
@@ -240,21 +141,12 @@ fn figure(id: &str, value: f64) -> String {
     if id.starts_with("peak_") { plain(value) } else { number(value) }
 }
 
-fn unit_text(unit: Unit) -> &'static str {
-    match unit {
-        Unit::TokensPerSecond => "tok/s",
-        Unit::RequestsPerSecond => "req/s",
-        Unit::ChunksPerSecond => "chunks/s",
-        Unit::Requests => "requests",
-        Unit::Tokens => "tokens",
-        _ => "",
-    }
-}
-
 /// Shown only where ramp and drain are a notable part of the run: else it repeats the whole.
 fn steady_latency(a: &RunAnalysis) -> Option<Section> {
     let steady = a.steady.as_ref().ok()?;
-    let notable = steady.ramp_share + steady.drain_share > 0.1 && !steady.metrics.is_empty() && a.window.is_none();
+    let notable = steady.ramp_share + steady.drain_share > 0.1
+        && steady.metrics.iter().any(|m| !m.is_of_the_load())
+        && a.window.is_none();
     notable.then(|| latency("Latency in the steady state, in ms", &steady.metrics, a))
 }
 
@@ -320,9 +212,10 @@ fn buckets(a: &RunAnalysis) -> Option<Section> {
 fn timeline(a: &RunAnalysis, width: usize) -> Option<Section> {
     let t = a.timeline.as_ref().filter(|t| t.windows.len() > 2 && a.window.is_none())?;
     type Get = fn(&TimelineWindow) -> Option<f64>;
-    let curves: [(&str, Get); 9] = [
-        ("In flight", |w| Some(w.mean_concurrency)),
-        ("Ended, req/s", |w| Some(w.ended as f64)),
+    let curves: [(&str, Get); 10] = [
+        ("In flight", |w| w.mean_concurrency),
+        ("Sent, req/s", |w| Some(w.sent as f64)),
+        ("Ended, req/s", |w| w.ended.map(|n| n as f64)),
         ("Output, tok/s", |w| w.output_tokens_per_s),
         ("Running", |w| w.server.running),
         ("Waiting", |w| w.server.waiting),
@@ -335,7 +228,7 @@ fn timeline(a: &RunAnalysis, width: usize) -> Option<Section> {
     grid.text_columns = vec![0, 1];
     grid.drop_order = vec![4, 2];
     for (name, get) in curves {
-        let scale = if name.starts_with("Ended") { 1.0 / t.width_s } else { 1.0 };
+        let scale = if name.ends_with("req/s") { 1.0 / t.width_s } else { 1.0 };
         let values: Vec<Option<f64>> = t.windows.iter().map(|w| get(w).map(|v| v * scale)).collect();
         let mut known: Vec<(f64, f64)> =
             values.iter().zip(&t.windows).filter_map(|(v, w)| Some(((*v)?, w.start_s))).collect();

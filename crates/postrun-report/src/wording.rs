@@ -1,6 +1,8 @@
 //! Words that several sections share.
 
-use postrun_analysis::{METRICS, Percentile};
+use crate::quantity::{ms, plain};
+use postrun_analysis::{METRICS, Percentile, find_metric};
+use postrun_schema::Unit;
 
 /// What the mark behind a percentile means.
 pub(crate) const FEW_NOTE: &str =
@@ -19,6 +21,30 @@ pub(crate) fn few_mark(p: &Percentile) -> &'static str {
 /// Short name of a metric.
 pub(crate) fn metric_label(id: &str) -> &'static str {
     METRICS.iter().find(|m| m.id == id).map_or("", |m| m.label)
+}
+
+/// A value of a metric in the unit it is shown in: times in milliseconds, anything else as it is.
+pub(crate) fn in_unit(id: &str, value: f64) -> String {
+    match find_metric(id).map(|m| m.unit) {
+        Some(Unit::Nanoseconds) | None => ms(value),
+        Some(_) => plain(value),
+    }
+}
+
+/// The unit that values of a metric are shown in.
+pub(crate) fn unit_name(id: &str) -> &'static str {
+    match find_metric(id).map(|m| m.unit) {
+        Some(Unit::Nanoseconds) => "ms",
+        Some(Unit::Tokens) => "tokens",
+        Some(Unit::Requests) => "requests",
+        Some(Unit::TokensPerSecond) => "tok/s",
+        Some(Unit::RequestsPerSecond) => "req/s",
+        Some(Unit::ChunksPerSecond) => "chunks/s",
+        Some(Unit::Ratio) => "share",
+        Some(Unit::Bytes) => "bytes",
+        Some(Unit::Count) => "count",
+        _ => "",
+    }
 }
 
 /// A bucket by its edges.

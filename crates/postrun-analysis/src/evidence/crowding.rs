@@ -44,7 +44,7 @@ pub(crate) fn of(timeline: Option<&Timeline>) -> Option<Crowding> {
         .iter()
         .filter_map(|w| {
             let itl = w.itl.as_ref().filter(|itl| itl.count >= FEWEST_GAPS)?;
-            Some((w.mean_concurrency, itl.stat("p50")? / 1e6, w.output_tokens_per_s?))
+            Some((w.mean_concurrency?, itl.stat("p50")? / 1e6, w.output_tokens_per_s?))
         })
         .filter(|(level, gap, _)| *level > 0.0 && *gap >= SHORTEST_MS)
         .collect();

@@ -1,5 +1,6 @@
 //! The registry of metrics: one file each, one line in the list here and one in `METRICS`.
 
+mod arrival_rate;
 mod batch_size_seen;
 mod client_queue_time;
 mod decode_time;
@@ -8,6 +9,8 @@ mod failure_rate;
 mod goodput;
 mod gpu_memory_peak;
 mod inference_time;
+mod interarrival;
+mod interarrival_cv;
 mod itl;
 mod itl_per_token;
 mod kv_cache_full;
@@ -15,7 +18,9 @@ mod kv_cache_max;
 mod kv_cache_mean;
 mod mean_concurrency;
 mod normalized_latency;
+mod output_length;
 mod output_throughput;
+mod peak_arrival_rate;
 mod peak_chunks;
 mod peak_concurrency;
 mod peak_output_throughput;
@@ -26,6 +31,7 @@ mod preempted_share;
 mod preemption_total;
 mod prefill_time;
 mod prefix_cache_hit_rate;
+mod prompt_length;
 mod prompt_throughput;
 mod queue_share;
 mod queue_time;
@@ -60,6 +66,12 @@ pub static METRICS: &[&Metric] = &[
     &preempted_prefill::PREEMPTED_PREFILL,
     &preempted_decode::PREEMPTED_DECODE,
     &client_queue_time::CLIENT_QUEUE_TIME,
+    &prompt_length::PROMPT_LENGTH,
+    &output_length::OUTPUT_LENGTH,
+    &interarrival::INTERARRIVAL,
+    &arrival_rate::ARRIVAL_RATE,
+    &peak_arrival_rate::PEAK_ARRIVAL_RATE,
+    &interarrival_cv::INTERARRIVAL_CV,
     &request_throughput::REQUEST_THROUGHPUT,
     &output_throughput::OUTPUT_THROUGHPUT,
     &prompt_throughput::PROMPT_THROUGHPUT,

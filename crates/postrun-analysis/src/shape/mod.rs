@@ -31,7 +31,7 @@ use postrun_schema::Dataset;
 /// What the pictures of one run are drawn from; of the window, where one was asked for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shapes {
-    /// Quantiles of the per-request metrics that are times, in registry order.
+    /// Quantiles of the per-request metrics that are times or lengths, in registry order.
     pub quantiles: Vec<Quantiles>,
     /// Gaps between chunks, counted in bins of about 2 %; only bins that hold any, rising.
     pub gaps: Vec<GapBin>,

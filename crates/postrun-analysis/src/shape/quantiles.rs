@@ -18,14 +18,14 @@ pub struct Quantiles {
     pub metric: &'static str,
     /// How many values.
     pub count: u64,
-    /// `(percentile, value in nanoseconds)`, rising, from the smallest value to the largest.
+    /// `(percentile, value)`, in nanoseconds or tokens, rising, from the smallest value to the largest.
     pub points: Vec<(f64, f64)>,
 }
 
 pub(super) fn of(from: &Sources<'_>) -> Vec<Quantiles> {
     let mut out = Vec::new();
     for (position, metric) in METRICS.iter().enumerate() {
-        if !matches!(metric.compute, Compute::PerRequest(_)) || metric.unit != Unit::Nanoseconds {
+        if !matches!((&metric.compute, metric.unit), (Compute::PerRequest(_), Unit::Nanoseconds | Unit::Tokens)) {
             continue;
         }
         let column = &from.requests.values[position];

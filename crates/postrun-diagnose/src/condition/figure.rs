@@ -2,7 +2,8 @@
 
 use super::suggestion;
 use crate::view::requests_answered;
-use postrun_analysis::{BucketResult, Compute, METRICS, MetricSummary, RunAnalysis};
+use postrun_analysis::{BucketResult, Compute, METRICS, MetricSummary, RunAnalysis, find_metric};
+use postrun_schema::Unit;
 
 /// Statistics of a distribution.
 const STATS: [&str; 10] = ["mean", "std", "min", "max", "p50", "p90", "p95", "p99", "p99.9", "count"];
@@ -87,6 +88,7 @@ impl Figure {
             _ if stat == "count" => "",
             m if m.ends_with("_ms") => "ms",
             m if m.ends_with("_s") && !m.ends_with("per_s") => "s",
+            m if find_metric(m).is_some_and(|m| m.id == metric && m.unit == Unit::Tokens) => "tokens",
             _ => "",
         };
         let metric = if self.bucket.is_some() { self.name.clone() } else { metric.to_string() };

@@ -5,7 +5,7 @@ use crate::error::ExportError;
 use crate::flat::displayed;
 use arrow_array::{Array, Int64Array, RecordBatch, StringArray, UInt32Array};
 use postrun_analysis::{CREDIBLE_NS, RequestValues};
-use postrun_schema::column;
+use postrun_schema::{Unit, column};
 
 /// Columns that say when.
 pub(crate) const TIMES: [&str; 13] = [
@@ -87,7 +87,7 @@ pub(crate) fn args(batch: &RecordBatch, values: &[RequestValues], i: usize) -> V
         let value = v.values.get(i).copied().flatten()?;
         Some((v.metric.id, Value::Figure(displayed(v.metric, value))))
     };
-    let new = |v: &&RequestValues| !COUNTS.contains(&v.metric.id);
+    let new = |v: &&RequestValues| v.metric.unit != Unit::Tokens && !COUNTS.contains(&v.metric.id);
     let recorded = TEXTS.into_iter().filter_map(text).chain(COUNTS.into_iter().filter_map(count));
     recorded.chain(values.iter().filter(new).filter_map(metric)).collect()
 }

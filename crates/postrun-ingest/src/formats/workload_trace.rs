@@ -19,7 +19,8 @@
 //!
 //! # What is not recorded
 //! Everything about time but the arrival: TTFT, TPOT, ITL, e2e and all rates of a server are unavailable. A trace is
-//! a workload, not a result; what can be read from it are its arrivals and the distributions of its lengths.
+//! a workload, not a result: its lengths and arrivals are reported (prompt_length, output_length, interarrival_ms,
+//! arrivals_per_s, interarrival_cv), and no rule judges it.
 
 use crate::client::file;
 use crate::client::manifest::{clock, facts, of_tool};

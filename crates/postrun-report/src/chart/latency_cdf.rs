@@ -1,8 +1,9 @@
 //! How latencies are distributed: percentiles against milliseconds, with a tail in which each nine takes the same room.
 
-use super::axis::{Axis, amount};
-use super::figure::{Figure, Mark, Panel, Spot};
+use super::axis::amount;
+use super::figure::Figure;
 use super::ink::Ink;
+use super::percentile_curve::{self, Curve, CurveUnit, SCALE_NOTE};
 use super::{Build, Built, Chart, shapes};
 use crate::quantity::ms;
 use crate::report::Report;
@@ -19,16 +20,6 @@ pub(super) static LATENCY_CDF: Chart = Chart {
 };
 
 const SHOWN: [(&str, Ink); 3] = [("ttft_ms", Ink::Blue), ("tpot_ms", Ink::Green), ("e2e_ms", Ink::Orange)];
-/// Percentiles named when hovering.
-const NAMED: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
-
-struct Curve {
-    name: String,
-    ink: Ink,
-    count: u64,
-    /// Percentile and nanoseconds.
-    points: Vec<(f64, f64)>,
-}
 
 fn build(report: &Report) -> Built {
     let a = &report.run;
@@ -36,41 +27,18 @@ fn build(report: &Report) -> Built {
     if curves.is_empty() {
         return Err("no latency of single requests is recorded".to_string());
     }
-    let most = curves.iter().map(|c| c.count).max().unwrap_or(1) as f64;
-    // The last value of n lies at 1 - 1/n, where an axis of nines has a place for it.
-    let top = (100.0 * (1.0 - 1.0 / most)).clamp(90.0, 99.9999);
-    let drawable = |v: f64| (v / 1e6).max(1e-3);
-    let x = Axis::log("ms", curves.iter().flat_map(|c| &c.points).map(|(_, v)| drawable(*v)));
-    let y = Axis::tail("Percentile", top);
-    let mut marks =
-        vec![Mark::Key(curves.iter().map(|c| (c.ink, format!("{} (n {})", c.name, amount(c.count as f64)))).collect())];
-    let mut spots = Vec::new();
-    for c in &curves {
-        let own = 100.0 * (1.0 - 1.0 / c.count.max(2) as f64);
-        let end = own.min(top);
-        let inside = c.points.iter().filter(|(p, _)| *p < end).map(|(p, v)| (drawable(*v), Some(*p)));
-        let last = value_at(&c.points, end).map(|v| (drawable(v), Some(end)));
-        marks.push(Mark::line(inside.chain(last).collect(), c.ink, ""));
-        for p in NAMED.iter().filter(|p| **p <= own) {
-            let Some(v) = value_at(&c.points, *p) else { continue };
-            marks.push(Mark::Dots { points: vec![(drawable(v), *p)], ink: c.ink, size: 2.6, alpha: 1.0 });
-            let near = (x.to / x.from).powf(0.012);
-            spots.push(Spot {
-                panel: Some(0),
-                x: (drawable(v) / near, drawable(v) * near),
-                y: Some((p - (100.0 - p) * 0.2, p + (100.0 - p) * 0.2)),
-                text: format!("{} P{p}: {} ms (n {})", c.name, ms(v), c.count),
-            });
-        }
-    }
+    let unit = CurveUnit { axis: "ms", name: "ms", of: |ns| (ns / 1e6).max(1e-3), text: ms };
+    let (panel, spots) = percentile_curve::panel(&curves, &unit);
     Ok(Figure {
         title: LATENCY_CDF.title.to_string(),
-        subtitle: format!("How many percent of the values lie below; {} answered requests", amount(a.requests.ok as f64)),
-        panels: vec![Panel { height: 300.0, x, y, marks }],
-        note: "The scale widens towards 100: from P90 to P99 and from P99 to P99.9 are equally far. A curve ends where one value is left above it. ITL is drawn in bins of 2 %."
-            .to_string(),
+        subtitle: format!(
+            "How many percent of the values lie below; {} answered requests",
+            amount(a.requests.ok as f64)
+        ),
+        panels: vec![panel],
+        note: format!("{SCALE_NOTE} ITL is drawn in bins of 2 %."),
         spots,
-        description: description(&curves),
+        description: format!("Curves of percentiles. {}", percentile_curve::in_words(&curves, &unit)),
     })
 }
 
@@ -97,20 +65,4 @@ fn cumulative(bins: &[GapBin], count: u64) -> Vec<(f64, f64)> {
         out.push((100.0 * below as f64 / count as f64, GapBin::start_ns(bin.place + 1)));
     }
     out
-}
-
-/// The value at a percentile, between the nearest two points.
-fn value_at(points: &[(f64, f64)], p: f64) -> Option<f64> {
-    let after = points.iter().position(|(at, _)| *at >= p)?;
-    let (p1, v1) = points[after];
-    let (p0, v0) = if after > 0 { points[after - 1] } else { (p1, v1) };
-    Some(if p1 > p0 { v0 + (v1 - v0) * (p - p0) / (p1 - p0) } else { v1 })
-}
-
-fn description(curves: &[Curve]) -> String {
-    let one = |c: &Curve| {
-        let at = |p: f64| value_at(&c.points, p).map(ms).unwrap_or_default();
-        format!("{}: median {} ms, P99 {} ms.", c.name, at(50.0), at(99.0))
-    };
-    format!("Curves of percentiles. {}", curves.iter().map(one).collect::<Vec<_>>().join(" "))
 }

@@ -23,6 +23,8 @@ pub(super) static LOAD_OVER_TIME: Chart = Chart {
         "output_tokens_per_s",
         "total_tokens_per_s",
         "prompt_tokens_per_s",
+        "arrivals_per_s",
+        "interarrival_*",
         "bunched_sends",
         "requests",
         "failure_rate",
@@ -36,7 +38,8 @@ fn build(report: &Report) -> Built {
     let a = &report.run;
     let t = timeline(a)?;
     let axis = time_axis(t);
-    let level = points(t, |w| Some(w.mean_concurrency));
+    let level = points(t, |w| w.mean_concurrency);
+    let answered = level.iter().any(|(_, v)| v.is_some());
     let limit = a.manifest.load.max_concurrency.map(f64::from);
     let highest = level.iter().filter_map(|(_, v)| *v).fold(0.0, f64::max);
     // A limit far above what was reached would flatten the line.
@@ -58,15 +61,18 @@ fn build(report: &Report) -> Built {
     let y = Axis::from_zero("In flight, mean", top);
     first.push(Mark::line(level, Ink::Blue, "requests"));
     first.extend(near.map(|y| Mark::Across { y, ink: Ink::Muted, label: format!("limit {y}") }));
-    let rates = [points(t, |w| Some(w.sent as f64 / t.width_s)), points(t, |w| Some(w.ended as f64 / t.width_s))];
+    let rates = [points(t, |w| Some(w.sent as f64 / t.width_s)), points(t, |w| Some(w.ended? as f64 / t.width_s))];
     let rate_axis = Axis::from_zero("Requests/s", values(&rates));
     let [sent, ended] = rates;
     let mut second = ramp_and_drain(a, axis.to, false);
-    second.extend([Mark::line(sent, Ink::Orange, "sent"), Mark::line(ended, Ink::Green, "ended")]);
-    let mut panels = vec![
-        Panel { height: 120.0, x: axis.clone().quiet(), y, marks: first },
-        Panel { height: 100.0, x: axis.clone().quiet(), y: rate_axis, marks: second },
-    ];
+    second.push(Mark::line(sent, Ink::Orange, "sent"));
+    let mut panels = Vec::new();
+    // Without an end of a request there is neither a level nor a rate of answers.
+    if answered {
+        second.push(Mark::line(ended, Ink::Green, "ended"));
+        panels.push(Panel { height: 120.0, x: axis.clone().quiet(), y, marks: first });
+    }
+    panels.push(Panel { height: 100.0, x: axis.clone().quiet(), y: rate_axis, marks: second });
     let tokens = [points(t, |w| w.output_tokens_per_s)];
     if values(&tokens).next().is_some() {
         let y = Axis::from_zero("Output tokens/s", values(&tokens));
@@ -80,24 +86,29 @@ fn build(report: &Report) -> Built {
     }
     let text = |w: &TimelineWindow| {
         let parts = [
-            said("in flight", Some(w.mean_concurrency), ""),
+            said("in flight", w.mean_concurrency, ""),
             said("sent", Some(w.sent as f64 / t.width_s), " req/s"),
-            said("ended", Some(w.ended as f64 / t.width_s), " req/s"),
+            said("ended", w.ended.map(|n| n as f64 / t.width_s), " req/s"),
             said("output", w.output_tokens_per_s, " tok/s"),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
     };
     let note = match &a.steady {
         Ok(s) => format!("Ramp-up is {} of the run, drain {}.", percent(s.ramp_share), percent(s.drain_share)),
+        Err(_) if !answered => "No answer is recorded, so nothing is known of what was in flight.".to_string(),
         Err(why) => format!("No steady state: {why}."),
+    };
+    let what = match answered {
+        true => "Requests in flight, requests sent and ended a second, output tokens a second.",
+        false => "Requests sent a second.",
     };
     let rate =
         a.value("requests_per_s").map(|v| format!(", {} requests/s over the run", number(v))).unwrap_or_default();
     Ok(Figure {
-        title: LOAD_OVER_TIME.title.to_string(),
+        title: if answered { LOAD_OVER_TIME.title } else { "Arrivals over time" }.to_string(),
         subtitle: format!("Windows of {}; {} requests{rate}", seconds(t.width_s), amount(a.requests.total as f64)),
         panels,
-        description: format!("Requests in flight, requests sent and ended a second, output tokens a second. {note}"),
+        description: format!("{what} {note}"),
         note,
         spots: spots(t, text),
     })

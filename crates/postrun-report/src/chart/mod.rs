@@ -14,8 +14,10 @@ mod itl_over_time;
 mod latency_cdf;
 mod latency_over_time;
 mod layout;
+mod length_distribution;
 mod load_over_time;
 mod over_time;
+mod percentile_curve;
 mod phase_breakdown;
 mod png;
 mod render;
@@ -66,6 +68,7 @@ pub static CHARTS: &[&Chart] = &[
     &phase_breakdown::PHASE_BREAKDOWN,
     &server_over_time::SERVER_OVER_TIME,
     &load_over_time::LOAD_OVER_TIME,
+    &length_distribution::LENGTH_DISTRIBUTION,
     &goodput_by_objective::GOODPUT_BY_OBJECTIVE,
     &slowest_requests::SLOWEST_REQUESTS,
 ];

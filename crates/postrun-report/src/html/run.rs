@@ -4,6 +4,7 @@ use super::finding::{self, Proof};
 use super::{configuration, limits, requests, table, windows};
 use crate::chart::{self, ChartError, Picture};
 use crate::diagnosis_section;
+use crate::headline::headline;
 use crate::markup::escape;
 use crate::report::Report;
 use crate::section::Section;
@@ -65,7 +66,7 @@ fn keys(id: &str, s: &Section) -> Vec<String> {
 }
 
 fn head(report: &Report, run: &str, several: bool) -> String {
-    let section = sections::headline(&report.run);
+    let section = headline(&report.run);
     let lines: String = section.lines.iter().map(|l| format!("<p>{}</p>\n", escape(l))).collect();
     let back = if several { " <a class=\"back\" href=\"#all\">all runs</a>" } else { "" };
     format!(
@@ -79,7 +80,7 @@ fn verdict(report: &Report, run: &str) -> String {
     if report.run.window.is_some() {
         return String::new();
     }
-    let section = diagnosis_section::verdict(&report.diagnosis);
+    let section = diagnosis_section::verdict(report);
     let gravest = report.diagnosis.findings.iter().map(|f| f.severity).filter(|s| *s > Severity::Info).max();
     // Nothing found where much could not be judged is no good news.
     let quiet = if report.diagnosis.not_checked.is_empty() { "calm" } else { "info" };

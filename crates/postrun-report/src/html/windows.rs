@@ -8,9 +8,9 @@ use postrun_analysis::{RunAnalysis, Timeline, TimelineWindow};
 type Column = (&'static str, fn(&TimelineWindow, f64) -> Option<f64>);
 
 const COLUMNS: [Column; 12] = [
-    ("in flight", |w, _| Some(w.mean_concurrency)),
+    ("in flight", |w, _| w.mean_concurrency),
     ("sent, req/s", |w, s| Some(w.sent as f64 / s)),
-    ("ended, req/s", |w, s| Some(w.ended as f64 / s)),
+    ("ended, req/s", |w, s| Some(w.ended? as f64 / s)),
     ("output, tok/s", |w, _| w.output_tokens_per_s),
     ("TTFT P50, ms", |w, _| w.ttft.as_ref()?.stat("p50").map(|v| v / 1e6)),
     ("TTFT P95, ms", |w, _| w.ttft.as_ref()?.stat("p95").map(|v| v / 1e6)),

@@ -1,0 +1,85 @@
+//! What a run is, in a few lines.
+
+use crate::quantity::{bytes, number, percent, seconds, setting};
+use crate::section::Section;
+use postrun_analysis::{RunAnalysis, without_client};
+
+/// Tool, model, requests, load and files.
+pub(crate) fn headline(a: &RunAnalysis) -> Section {
+    let m = &a.manifest;
+    let mut s = Section::new(m.label.clone());
+    let mut what = vec![m.tool.name.clone()];
+    what.extend(m.model.clone());
+    what.extend(m.load.backend.as_ref().map(|b| format!("backend {b}")));
+    s.lines.push(what.join(", "));
+    if a.convention.is_another() {
+        s.lines.push(format!(
+            "metrics as {} defines them ({}); `postrun explain NAME` shows how",
+            a.convention.id, a.convention.title
+        ));
+    }
+    if let Some(w) = a.window {
+        let (from, to) = (seconds(w.start_ns as f64 / 1e9), seconds(w.end_ns as f64 / 1e9));
+        s.lines.push(format!("only the window from {from} to {to} after the first send"));
+    }
+    let r = a.requests;
+    let noun = if r.total == 1 { "request" } else { "requests" };
+    let mut requests = format!("{} {noun}: {} ok, {} failed", r.total, r.ok, r.failed);
+    if r.failed > 0 {
+        requests.push_str(&format!(" ({})", percent(a.value("failure_rate").unwrap_or(0.0))));
+    }
+    if r.incomplete > 0 {
+        requests.push_str(&format!(", {} incomplete", r.incomplete));
+    }
+    if r.not_measured > 0 {
+        requests.push_str(&format!("; {} more were warm-up, cool-down or probes", r.not_measured));
+    }
+    if without_client(m) {
+        let known = if r.total > 0 {
+            format!("{} requests, as the server recorded them", r.total)
+        } else {
+            "no records of requests".to_string()
+        };
+        s.lines.push(format!("{known}; no file of a benchmark client"));
+    } else if a.is_workload() {
+        s.lines.push(workload_line(a));
+    } else {
+        s.lines.push(requests);
+        s.lines.push(load_line(a));
+    }
+    let file = |f: &postrun_schema::SourceFile| format!("{} ({}, {})", f.name, bytes(f.bytes), f.format);
+    s.lines.push(format!("from {}", m.sources.iter().map(file).collect::<Vec<_>>().join(", ")));
+    s
+}
+
+fn load_line(a: &RunAnalysis) -> String {
+    let load = &a.manifest.load;
+    let mut parts = vec![match (load.request_rate, load.unbounded) {
+        (Some(rate), _) => format!("{} requests/s", setting(rate)),
+        (None, true) => "unbounded request rate".to_string(),
+        (None, false) => "request rate not recorded".to_string(),
+    }];
+    if let Some(c) = load.max_concurrency {
+        parts.push(format!("at most {c} in flight"));
+    }
+    if let Some(s) = a.facts.duration_s {
+        let how = match (a.window.is_some(), a.duration_is_clients) {
+            (true, _) => "length of the window",
+            (_, Some(true)) => "as the client measured it",
+            _ => "first send to last token",
+        };
+        parts.push(format!("{} ({how})", seconds(s)));
+    }
+    if let (Some(prompt), Some(output)) = (a.facts.mean_prompt_tokens, a.facts.mean_output_tokens) {
+        parts.push(format!("mean {} prompt and {} output tokens", number(prompt), number(output)));
+    }
+    format!("load: {}", parts.join(", "))
+}
+
+/// Nobody knows whether such requests were answered, so none is called ok; a trace may mark some as failed.
+fn workload_line(a: &RunAnalysis) -> String {
+    let r = a.requests;
+    let noun = if r.total == 1 { "request" } else { "requests" };
+    let failed = if r.failed > 0 { format!(", {} of them marked as failed", r.failed) } else { String::new() };
+    format!("a workload of {} {noun}{failed}; no answer is recorded", r.total)
+}
