@@ -7,7 +7,7 @@ use crate::output::print_wrapped;
 use postrun_analysis::{CLIENTS, ClientConvention, Defined, EXAMPLE, METRICS, TOPICS, find_metric};
 use postrun_diagnose::{RULES, RULES_FILE, Rule, Threshold, find_rule};
 use postrun_export::{TARGETS, find_target};
-use postrun_ingest::INGESTORS;
+use postrun_ingest::{INGESTORS, LIMITS};
 use postrun_schema::IssueCode;
 
 pub fn run(args: ExplainArgs) -> Result<(), CliError> {
@@ -32,6 +32,9 @@ fn page(name: &str) -> Option<String> {
     }
     if id == "rules_file" {
         return Some(format!("rules_file\n\n{}", flow(&RULES_FILE.text())));
+    }
+    if id == "limits" {
+        return Some(format!("limits\n\n{}", flow(&LIMITS.text())));
     }
     if let Some(topic) = TOPICS.iter().find(|t| t.id == id) {
         return Some(format!("{}\n\n{}", topic.id, flow(&topic.doc.text())));
@@ -98,7 +101,7 @@ fn flow(text: &str) -> String {
 fn unknown(name: &str) -> String {
     let ids = METRICS.iter().map(|m| m.id.to_string());
     let ids = ids.chain(INGESTORS.iter().map(|i| i.id.to_string())).chain(TOPICS.iter().map(|t| t.id.to_string()));
-    let ids = ids.chain(RULES.iter().map(|r| r.id.to_string())).chain(["rules_file".to_string()]);
+    let ids = ids.chain(RULES.iter().map(|r| r.id.to_string())).chain(["rules_file".to_string(), "limits".to_string()]);
     let ids = ids.chain(TARGETS.iter().map(|t| t.id.to_string()));
     let hint = did_you_mean(name, ids.chain(IssueCode::ALL.iter().map(|c| c.id())));
     format!("nothing is called {name:?}{hint} (`postrun list metrics|rules|formats|topics|quality` names everything)")

@@ -5,7 +5,7 @@ use crate::error::CliError;
 use crate::output::print_listing;
 use postrun_analysis::{METRICS, TOPICS};
 use postrun_diagnose::RULES;
-use postrun_ingest::INGESTORS;
+use postrun_ingest::{INGESTORS, LIMITS};
 use postrun_report::CHARTS;
 use postrun_schema::IssueCode;
 use postrun_simulate::{Cause, scenarios};
@@ -17,7 +17,11 @@ pub fn run(args: ListArgs) -> Result<(), CliError> {
         ListWhat::Rules => RULES.iter().map(|r| (r.id.to_string(), r.doc.headline())).collect(),
         ListWhat::Charts => CHARTS.iter().map(|c| (c.id.to_string(), c.about())).collect(),
         ListWhat::Scenarios => scenarios().into_iter().map(|s| (s.name, shows(&s.causes))).collect(),
-        ListWhat::Topics => TOPICS.iter().map(|t| (t.id.to_string(), t.doc.headline())).collect(),
+        ListWhat::Topics => {
+            let limits = ("limits", LIMITS.headline());
+            let all = TOPICS.iter().map(|t| (t.id, t.doc.headline())).chain([limits]);
+            all.map(|(id, text)| (id.to_string(), text)).collect()
+        }
         ListWhat::Quality => IssueCode::ALL.iter().map(|c| (c.id(), c.meaning().to_string())).collect(),
     };
     let width = rows.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
