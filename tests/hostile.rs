@@ -146,7 +146,7 @@ fn recorded_text_is_no_markup() {
         for (at, _) in text.match_indices("<img").chain(text.match_indices("[a]")).chain(text.match_indices("`d`")) {
             assert_eq!(&text[at - 1..at], "\\", "{}", &text[at.saturating_sub(40)..at]);
         }
-        assert!(!text.contains("\n# c") && !text.contains("](javascript"), "{text}");
+        assert!(!text.contains("\n# c") && !text.replace("\\](", "").contains("]("), "{text}");
     }
     assert!(markdown.stdout.contains("EVIL"));
     let html = run(["report", path, "--format", "html"]);
@@ -179,14 +179,10 @@ fn no_cell_of_a_table_is_a_formula() {
         {
             let ran = run(args);
             assert!(ran.code <= 1, "{}", ran.stderr);
-            let fields = ran.stdout.replace('\n', ",").replace("\"", "");
-            let cells = fields.split(',').filter(|cell| cell.contains("cmd"));
-            cells.for_each(|cell| assert!(!cell.starts_with(['=', '+', '-', '@', '\t', '\r']), "{args:?}: {cell:?}"));
-            assert!(
-                !ran.stdout.contains(&format!(",{text}")) && !ran.stdout.contains(&format!("\"{text}")),
-                "{}",
-                ran.stdout
-            );
+            for (at, _) in ran.stdout.match_indices(&text) {
+                assert!(ran.stdout[..at].ends_with('\''), "{args:?}: {}", ran.stdout);
+            }
+            assert!(args[0] != "export" || ran.stdout.contains(&text), "the error's text is in no cell");
         }
     }
 }

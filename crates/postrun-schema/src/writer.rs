@@ -133,9 +133,10 @@ pub struct DatasetWriter {
 }
 
 impl DatasetWriter {
-    /// Makes `dir` and opens its tables. `dir` must not exist.
+    /// Makes `dir` and opens its tables. `dir` must not exist. What it lies in must: an interrupt may just have removed it,
+    /// and nothing is to come back then.
     pub(crate) fn create(dir: &Path, lifetime: Lifetime) -> Result<Self, SchemaError> {
-        std::fs::create_dir_all(dir).map_err(SchemaError::io(dir))?;
+        std::fs::create_dir(dir).map_err(SchemaError::io(dir))?;
         Ok(DatasetWriter {
             dir: dir.to_path_buf(),
             lifetime,

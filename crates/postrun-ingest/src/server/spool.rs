@@ -76,7 +76,8 @@ const RECORD_BYTES: usize = 20;
 
 impl SampleSpool {
     pub(crate) fn create(dir: &Path) -> Result<SampleSpool, IngestError> {
-        std::fs::create_dir_all(dir).map_err(IngestError::io(&dir.display().to_string()))?;
+        // Only it, not what it lies in: an interrupt may just have removed that.
+        std::fs::create_dir(dir).map_err(IngestError::io(&dir.display().to_string()))?;
         let path = dir.join("samples.spool");
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);
         let file = file.map_err(IngestError::io(&path.display().to_string()))?;
@@ -249,7 +250,7 @@ mod tests {
 
     fn spool() -> (SampleSpool, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
-        (SampleSpool::create(dir.path()).unwrap(), dir)
+        (SampleSpool::create(&dir.path().join("spool")).unwrap(), dir)
     }
 
     #[test]
