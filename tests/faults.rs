@@ -274,8 +274,8 @@ fn ingests_into_one_target_leave_one_whole_dataset() {
         assert_eq!(ran.code, 0, "{}", ran.stderr);
     }
     let left = files(&forced);
-    let whole = |label: &&str| made(&dir.path().join(label), &["--label", label]) == left;
-    assert!(labels.iter().any(|label| whole(&label)), "the dataset is none of those written");
+    let whole = |label: &str| made(&dir.path().join(label), &["--label", label]) == left;
+    assert!(labels.iter().any(|label| whole(label)), "the dataset is none of those written");
     assert!(names(dir.path()).iter().all(|name| !name.contains("partial")), "{:?}", names(dir.path()));
 }
 

@@ -23,7 +23,7 @@ fn recording() -> (tempfile::TempDir, PathBuf) {
     });
     let name = EVIL.replace('/', "");
     std::fs::write(input.join(format!("{name}.json")), result.to_string()).unwrap();
-    let label = EVIL.replace('\\', "").replace('"', "").replace('\n', "\\n");
+    let label = EVIL.replace(['\\', '"'], "").replace('\n', "\\n");
     let mut text = String::new();
     for second in 0..4 {
         text.push_str(&format!("# scrape_time {}.0\n", 1_700_000_000 + second));
