@@ -60,7 +60,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    fn from(output: Output) -> Ran {
+    pub fn from(output: Output) -> Ran {
         Ran {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

@@ -29,17 +29,23 @@ const POSTRUN: &str = env!("CARGO_BIN_EXE_postrun");
 const PEERS: &str = include_str!("peers.py");
 /// Lower edges of the prompt-length buckets, in tokens; the last is open.
 const EDGES: &str = "0,64,128,256,512,1024,2048,4096";
-const MEASUREMENTS: [&str; 5] = ["ingest", "end-to-end", "startup", "quantiles", "diagnosis"];
+const MEASUREMENTS: [&str; 6] = ["ingest", "end-to-end", "startup", "quantiles", "diagnosis", MEMORY_ALONE];
 /// Requests of the measured diagnosis, and output tokens of each: 50 million tokens.
 const DIAGNOSED: (u64, u32) = (100_000, 500);
+/// Needs so much space and time that it is measured only where it is asked for by name.
+const MEMORY_ALONE: &str = "memory";
+/// What was asked for, in 10^6 bytes.
+const MEMORY_ASKED_MB: f64 = 500.0;
 const HELP: &str = "\
 options (after `--`):
   --size-mb N         result file of ingest and end-to-end, in 10^6 bytes (400)
   --gaps-millions N   gaps of quantiles, in millions (50)
+  --memory-gb N       result file of memory, in 10^9 bytes (4)
   --rounds N          counted rounds (3; startup has five times as many)
   --warmup N          rounds before them (1)
   --seed N            of the generated files (7)
-  --only NAME         ingest, end-to-end, startup, quantiles or diagnosis; may be repeated
+  --only NAME         ingest, end-to-end, startup, quantiles, diagnosis or memory; may be repeated
+                      (memory only where it is named)
   --keep              leave the generated files where they are";
 
 fn main() -> ExitCode {
@@ -62,6 +68,7 @@ fn main() -> ExitCode {
 struct Options {
     size_mb: f64,
     gaps_millions: f64,
+    memory_gb: f64,
     rounds: Rounds,
     seed: u64,
     only: Vec<String>,
@@ -73,6 +80,7 @@ impl Options {
         let mut options = Options {
             size_mb: 400.0,
             gaps_millions: 50.0,
+            memory_gb: 4.0,
             rounds: Rounds { warmup: 1, counted: 3 },
             seed: 7,
             only: Vec::new(),
@@ -86,6 +94,7 @@ impl Options {
                 "--keep" => options.keep = true,
                 "--size-mb" => options.size_mb = number(name, value()?)?,
                 "--gaps-millions" => options.gaps_millions = number(name, value()?)?,
+                "--memory-gb" => options.memory_gb = number(name, value()?)?,
                 "--rounds" => options.rounds.counted = number::<usize>(name, value()?)?.max(1),
                 "--warmup" => options.rounds.warmup = number(name, value()?)?,
                 "--seed" => options.seed = number(name, value()?)?,
@@ -122,9 +131,11 @@ impl Bench {
     }
 
     fn run(&mut self) -> Outcome<bool> {
-        let measurements = [Bench::ingest, Bench::end_to_end, Bench::startup, Bench::quantiles, Bench::diagnosis];
+        let measurements =
+            [Bench::ingest, Bench::end_to_end, Bench::startup, Bench::quantiles, Bench::diagnosis, Bench::memory];
         for (name, measure) in MEASUREMENTS.iter().zip(measurements) {
-            if self.options.only.is_empty() || self.options.only.iter().any(|only| only == name) {
+            let by_default = self.options.only.is_empty() && *name != MEMORY_ALONE;
+            if by_default || self.options.only.iter().any(|only| only == name) {
                 measure(self).map_err(|e| format!("{name}: {e}"))?;
             } else {
                 println!("{name}: not asked for\n");
@@ -243,6 +254,37 @@ impl Bench {
         if !self.options.keep {
             fs::remove_file(file)?;
         }
+        Ok(())
+    }
+
+    /// Peak memory on a file of gigabytes, once each: the figure hardly varies.
+    fn memory(&mut self) -> Outcome<()> {
+        let gb = self.options.memory_gb;
+        let file = self.result(&format!("{gb}gb.json"), Size::Bytes((gb * 1e9) as u64))?;
+        let bytes = file.metadata()?.len() as f64;
+        println!("memory, file of {:.2} GB (not pinned)", bytes / 1e9);
+        let ingest = |scratch: &Path| {
+            let mut command = Command::new(POSTRUN);
+            command.arg("ingest").arg(&file).arg("-o").arg(scratch.join("dataset"));
+            command
+        };
+        let contestants = [
+            contestant("postrun ingest", ingest),
+            contestant("postrun report", |_| {
+                let mut command = report(&file);
+                command.env("TMPDIR", &self.folder);
+                command
+            }),
+        ];
+        let once = Rounds { warmup: 0, counted: 1 };
+        let all = race::race(&contestants, once, &Pin::Free(String::new()), &self.folder)?;
+        print!("{}", race::table(&all, &[CPU, WALL, MEMORY]));
+        for series in &all {
+            let peak_mb = series.median(MEMORY.1).unwrap_or(f64::NAN);
+            let verdict = if peak_mb <= MEMORY_ASKED_MB { "within" } else { "BEYOND" };
+            println!("  {}: {peak_mb:.0} MB, {verdict} the {MEMORY_ASKED_MB:.0} MB asked for", series.name);
+        }
+        println!();
         Ok(())
     }
 

@@ -28,7 +28,7 @@ use std::path::PathBuf;
   postrun explain ttft                          how a figure is defined, by every client too
   postrun parity result.json                    the client's own figures, computed again
 
-Exit codes: 0 done; 1 done, and --fail-on was met or a figure of parity differs for no known reason; 2 the input or an argument is wrong; 3 an error of postrun itself."
+Exit codes: 0 done; 1 done, and --fail-on was met or a figure of parity differs for no known reason; 2 the input, an argument or the place to write is wrong (a full disk too); 3 an error of postrun itself; 130 interrupted."
 )]
 pub struct Cli {
     /// What to do.

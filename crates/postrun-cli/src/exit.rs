@@ -1,5 +1,6 @@
 //! Exit codes. They are part of the interface: a script may rely on them.
 
+use crate::cleanup;
 use crate::error::CliError;
 use crate::output::say;
 use postrun_analysis::AnalysisError;
@@ -12,9 +13,10 @@ use std::process::ExitCode;
 pub const DONE: u8 = 0;
 /// Done, and a finding or a regression met `--fail-on`, or a figure of the client differs without a known reason.
 pub const FINDING: u8 = 1;
-/// The user's input is wrong: a file that cannot be read or is not what it should be, a bad argument.
+/// The user's input is wrong: a file that cannot be read or is not what it should be, a bad argument, a place that cannot
+/// be written (full, read-only, forbidden, taken).
 pub const BAD_INPUT: u8 = 2;
-/// Our fault.
+/// Our fault. An interrupt ends with 128 and the number of the signal, as shells have it (`cleanup.rs`).
 pub const INTERNAL: u8 = 3;
 /// A comparison decided nothing and `--strict` was given.
 pub const UNDECIDED: u8 = 3;
@@ -49,6 +51,7 @@ pub fn compared(result: Result<Compared, CliError>) -> ExitCode {
 
 /// Prints the error, if any, and gives the code. A reader that closed our output early is no error.
 pub fn code(result: Result<(), CliError>) -> ExitCode {
+    cleanup::give_way();
     let error = match result {
         Ok(()) => return ExitCode::from(DONE),
         Err(CliError::Write { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {

@@ -9,6 +9,7 @@ mod exit;
 mod nearest;
 mod output;
 mod progress;
+mod tame;
 mod value;
 
 use args::{Cli, Command};
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    cleanup::outlive_size_limits();
     let result = match cli.command {
         Command::Ingest(args) => commands::ingest::run(args),
         Command::Report(args) => commands::report::run(args),

@@ -2,7 +2,9 @@
 
 use crate::cleanup;
 use crate::error::CliError;
+use crate::tame::Tame;
 use postrun_report::{printable, wrap};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -15,6 +17,21 @@ pub fn print(text: &str) -> Result<(), CliError> {
     let failed = |source| CliError::Write { file: "standard output".to_string(), source };
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(failed)
+}
+
+/// Prints data to standard output: what was recorded in them cannot steer a terminal.
+pub fn print_data(text: &str) -> Result<(), CliError> {
+    if !std::io::stdout().is_terminal() {
+        return print(text);
+    }
+    let failed = |source| CliError::Write { file: "standard output".to_string(), source };
+    let mut out = Tame::new(std::io::stdout().lock());
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(failed)
+}
+
+/// Prints lines that name files and runs: what is in the names cannot steer the terminal.
+pub fn print_lines(text: &str) -> Result<(), CliError> {
+    print(&text.lines().map(|line| printable(line) + "\n").collect::<String>())
 }
 
 /// Says something about the work on standard error. What was recorded in it cannot steer the terminal.
@@ -62,7 +79,9 @@ pub fn stream_file<T>(
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let aside = path.with_file_name(format!(".{name}.partial-{}", std::process::id()));
     cleanup::on_signal(&aside);
-    let file = File::create(&aside).map_err(failed)?;
+    // Made anew, so that nobody else's file or link is written through; a link at `path` itself is replaced.
+    let _ = std::fs::remove_file(&aside);
+    let file = File::create_new(&aside).map_err(failed)?;
     let mut out = BufWriter::with_capacity(1 << 18, file);
     let written = write(&mut out).and_then(|done| {
         out.flush().and_then(|()| std::fs::rename(&aside, path)).map_err(failed)?;
@@ -87,11 +106,36 @@ pub fn styled() -> bool {
     std::io::stdout().is_terminal() && !no_color
 }
 
-/// A label as a part of a file's name: what could leave the folder or steer a shell is replaced.
-pub fn file_name(label: &str) -> String {
+/// A label as a part of a file's name: what could leave the folder or steer a shell is replaced, and it is no longer than
+/// file systems allow.
+fn file_name(label: &str) -> String {
+    const MOST_BYTES: usize = 200;
     let safe = |c: char| if c.is_alphanumeric() || "-_=+,@.".contains(c) { c } else { '.' };
-    let name: String = label.chars().map(safe).collect();
-    name.trim_matches('.').to_string()
+    let mut name = String::new();
+    for c in label.chars().map(safe) {
+        if name.len() + c.len_utf8() > MOST_BYTES {
+            break;
+        }
+        name.push(c);
+    }
+    let name = name.trim_matches('.');
+    if name.is_empty() { "run".to_string() } else { name.to_string() }
+}
+
+/// Names of files for these labels, in their order: two labels never give one file.
+pub fn file_names<'a>(labels: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let mut names = Vec::new();
+    for own in labels.map(file_name) {
+        let (mut name, mut n) = (own.clone(), 2);
+        // Some file systems know no difference between great and small letters.
+        while !taken.insert(name.to_lowercase()) {
+            name = format!("{own}-{n}");
+            n += 1;
+        }
+        names.push(name);
+    }
+    names
 }
 
 #[cfg(test)]
@@ -102,5 +146,8 @@ mod tests {
     fn labels_stay_inside_the_folder() {
         assert_eq!(file_name("../a/b c"), "a.b.c");
         assert_eq!(file_name("c16.run=0"), "c16.run=0");
+        assert_eq!(file_name(".."), "run");
+        assert_eq!(file_name(&"é".repeat(300)).len(), 200);
+        assert_eq!(file_names(["a/b", "a.b", "A.B", "c"].into_iter()), ["a.b", "a.b-2", "A.B-3", "c"]);
     }
 }

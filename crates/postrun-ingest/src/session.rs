@@ -160,12 +160,20 @@ impl Reading<'_> {
         }
         let (started, before) = (self.collected.len(), self.recordings.len());
         let read = self.read_source(candidate, &mut source);
-        let Some(damage) = source.damage() else { return read };
-        let at = || format!("{}: {}", source.name, damage.place());
+        let mut found = Vec::new();
+        if let Some(what) = source.change() {
+            found.push((IssueCode::FileChanged, source.name.clone(), what));
+        }
+        if let Some(damage) = source.damage() {
+            found.push((IssueCode::DamagedFile, format!("{}: {}", source.name, damage.place()), damage.what.clone()));
+        }
         let issues = self.collected[started..].iter_mut().map(|run| &mut run.issues);
         for issues in issues.chain(self.recordings[before..].iter_mut().map(|l| &mut l.recording.issues)) {
-            issues.add(IssueCode::DamagedFile, at, || damage.what.clone());
+            for (code, at, what) in &found {
+                issues.add(*code, || at.clone(), || what.clone());
+            }
         }
+        let Some(damage) = source.damage() else { return read };
         read.map_err(|e| match e {
             IngestError::NothingUsable { file, format, problem } => {
                 let problem = format!("damaged at {} ({}); {problem}", damage.place(), damage.what);

@@ -1,6 +1,7 @@
 //! The report as Markdown that code-hosting sites render.
 
 use crate::diagnosis_section;
+use crate::markup::steers;
 use crate::overview::overview;
 use crate::report::{Parts, Reports};
 use crate::section::{Grid, Section};
@@ -93,12 +94,12 @@ fn escape(text: &str) -> String {
         }
         rest = &rest[c.len_utf8()..];
         match c {
-            '|' | '*' | '_' | '`' | '[' | ']' | '<' | '>' | '\\' | '#' | '~' => {
+            '|' | '*' | '&' | '_' | '`' | '[' | ']' | '<' | '>' | '\\' | '#' | '~' => {
                 out.push('\\');
                 out.push(c);
             }
             '\n' | '\r' => out.push(' '),
-            c if c.is_control() => {}
+            c if steers(c) => {}
             c => out.push(c),
         }
     }

@@ -1,5 +1,12 @@
 //! Text in HTML and SVG: what was recorded stays text.
 
+/// True for what is no text but steers it: control characters, separators of lines, and marks that reorder what stands
+/// around them.
+pub(crate) fn steers(c: char) -> bool {
+    let reorders = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || reorders
+}
+
 /// `text` with everything escaped that could be markup; control characters are left out.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -12,7 +19,7 @@ pub(crate) fn escape(text: &str) -> String {
             '\'' => out.push_str("&#39;"),
             '\n' => out.push('\n'),
             // They say nothing in a page, and some of them reorder what stands around them.
-            c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => out.push(' '),
+            c if steers(c) => out.push(' '),
             c => out.push(c),
         }
     }

@@ -1,6 +1,7 @@
 //! The report as text for a terminal.
 
 use crate::diagnosis_section;
+use crate::markup::steers;
 use crate::overview::overview;
 use crate::report::{Parts, Reports};
 use crate::section::{Grid, Section};
@@ -69,7 +70,7 @@ fn table(grid: &Grid, look: Look) -> String {
     let mut table = Table::new();
     table.load_style(RULE_UNDER_HEADER).set_content_arrangement(ContentArrangement::Disabled);
     let head = |(i, text): (usize, &String)| {
-        let cell = Cell::new(text).set_alignment(alignment(grid, i));
+        let cell = Cell::new(head_text(text)).set_alignment(alignment(grid, i));
         if look.styled { cell.add_attribute(Attribute::Bold) } else { cell }
     };
     table.set_header(grid.header.iter().enumerate().map(head));
@@ -92,10 +93,13 @@ fn alignment(grid: &Grid, column: usize) -> CellAlignment {
     if grid.text_columns.contains(&column) { CellAlignment::Left } else { CellAlignment::Right }
 }
 
+/// A header of two lines stays one.
+fn head_text(text: &str) -> String {
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+}
+
 /// Recorded text may hold anything; what would steer the terminal is shown as `�`.
 pub fn printable(text: &str) -> String {
-    let steers =
-        |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c);
     text.chars()
         .map(|c| {
             if c == '\n' || c == '\t' {

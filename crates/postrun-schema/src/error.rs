@@ -61,6 +61,9 @@ pub enum SchemaError {
         /// The folder.
         path: PathBuf,
     },
+    /// A run beyond [`crate::MOST_REQUESTS`].
+    #[error("a run of more than {} requests; split the recording (see `postrun explain limits`)", crate::MOST_REQUESTS)]
+    TooManyRequests,
     /// Parquet refused.
     #[error("{path}: {source}")]
     Parquet {

@@ -66,11 +66,14 @@ pub enum IssueCode {
     OtherModel,
     AmbiguousRecording,
     ClockOffsetRefuted,
+    FileChanged,
+    TooManySeries,
+    TooManyRecords,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 47] = [
+    pub const ALL: [IssueCode; 50] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -118,6 +121,9 @@ impl IssueCode {
         IssueCode::OtherModel,
         IssueCode::AmbiguousRecording,
         IssueCode::ClockOffsetRefuted,
+        IssueCode::FileChanged,
+        IssueCode::TooManySeries,
+        IssueCode::TooManyRecords,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -225,6 +231,15 @@ impl IssueCode {
             IssueCode::ClockOffsetRefuted => {
                 "the clock offset given by the user contradicts the recordings; it was used all the same"
             }
+            IssueCode::FileChanged => {
+                "the file changed while it was read: what came later may be missing, and its hash fits no later state; read it again when it is whole"
+            }
+            IssueCode::TooManySeries => {
+                "values of more series or label sets than are kept (see `postrun explain limits`); they were left out"
+            }
+            IssueCode::TooManyRecords => {
+                "more records of one kind than are kept (see `postrun explain limits`); the later ones were left out"
+            }
             IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
         }
     }
@@ -250,6 +265,7 @@ impl IssueCode {
             | IssueCode::UnitInDoubt
             | IssueCode::DamagedFile
             | IssueCode::FileNotUsed
+            | IssueCode::TooManyRecords
             | IssueCode::OutputTokensRequested => Severity::Error,
             _ => Severity::Warning,
         }

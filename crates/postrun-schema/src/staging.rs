@@ -2,6 +2,7 @@
 
 use crate::dataset::is_dataset;
 use crate::error::SchemaError;
+use crate::exchange::exchange;
 use crate::manifest::MANIFEST_FILE;
 use crate::table::Table;
 use crate::writer::{DatasetWriter, Lifetime, PendingRun};
@@ -26,6 +27,7 @@ pub struct Staging {
 
 /// Where this process writes `target` until it is complete.
 pub fn partial_folder(target: &Path) -> PathBuf {
+    let target = behind_link(target);
     let mut name = target.file_name().map(OsString::from).unwrap_or_else(|| OsString::from("dataset"));
     name.push(format!(".partial-{}", std::process::id()));
     target.with_file_name(name)
@@ -36,12 +38,17 @@ impl Staging {
     /// anything else that exists is an error and stays untouched.
     pub fn create(target: &Path, replace: bool) -> Result<Staging, SchemaError> {
         admit(target, replace)?;
-        let dir = partial_folder(target);
-        if dir.exists() {
+        let target = behind_link(target);
+        let dir = partial_folder(&target);
+        if dir.symlink_metadata().is_ok() {
             std::fs::remove_dir_all(&dir).map_err(SchemaError::io(&dir))?;
         }
-        std::fs::create_dir_all(&dir).map_err(SchemaError::io(&dir))?;
-        Ok(Staging { target: target.to_path_buf(), dir, replace, lifetime: Lifetime::Kept, next: 0 })
+        if let Some(parent) = dir.parent() {
+            std::fs::create_dir_all(parent).map_err(SchemaError::io(parent))?;
+        }
+        // Made anew, so that nobody else's folder or link is written through.
+        std::fs::create_dir(&dir).map_err(SchemaError::io(&dir))?;
+        Ok(Staging { target, dir, replace, lifetime: Lifetime::Kept, next: 0 })
     }
 
     /// The runs are for this process alone, which opens them with [`crate::Dataset::open_own`] and removes them: they are
@@ -97,22 +104,15 @@ impl Staging {
     fn move_to_target(&self, complete: &Path) -> Result<(), SchemaError> {
         let mut failed = None;
         for _ in 0..ATTEMPTS {
-            if admit(&self.target, self.replace)? == Standing::Replaceable {
-                // Moved aside in one step: nobody sees half a dataset.
-                let mut old = self.dir.clone().into_os_string();
-                old.push(".replaced");
-                let moved = std::fs::rename(&self.target, &old);
-                let _ = std::fs::remove_dir_all(&old);
-                if let Err(e) = moved {
-                    failed = Some(e);
-                    std::thread::sleep(PAUSE);
-                    continue;
-                }
-            }
-            match std::fs::rename(complete, &self.target) {
+            let put = match admit(&self.target, self.replace)? {
+                // Dropping the staging removes the old dataset, which now lies in it.
+                Standing::Replaceable => exchange(complete, &self.target),
+                Standing::Free => std::fs::rename(complete, &self.target),
+            };
+            match put {
                 Ok(()) => return Ok(()),
                 // Somebody was quicker; what they put there may be gone again already.
-                Err(e) if is_occupied(&e) || self.target.exists() => failed = Some(e),
+                Err(e) if is_passing(&e) || self.target.exists() => failed = Some(e),
                 Err(e) => return Err(SchemaError::io(&self.target)(e)),
             }
             std::thread::sleep(PAUSE);
@@ -172,13 +172,25 @@ fn admit(target: &Path, replace: bool) -> Result<Standing, SchemaError> {
 fn identity(place: &Path) -> Result<Option<same_file::Handle>, SchemaError> {
     match same_file::Handle::from_path(place) {
         Ok(handle) => Ok(Some(handle)),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && !place.is_symlink() => Ok(None),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let why = "a link to a place that does not exist; remove it or choose another folder";
+            Err(SchemaError::io(place)(std::io::Error::other(why)))
+        }
         Err(e) => Err(SchemaError::io(place)(e)),
     }
 }
 
-fn is_occupied(e: &std::io::Error) -> bool {
-    matches!(e.kind(), std::io::ErrorKind::DirectoryNotEmpty | std::io::ErrorKind::AlreadyExists)
+/// What may be over in a moment: the place is taken, or what was to be exchanged is gone.
+fn is_passing(e: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotFound};
+    matches!(e.kind(), DirectoryNotEmpty | AlreadyExists | NotFound)
+}
+
+/// Where `target` lies: a link stays a link, and what it leads to is written.
+fn behind_link(target: &Path) -> PathBuf {
+    let real = || std::fs::canonicalize(target).ok();
+    target.is_symlink().then(real).flatten().unwrap_or_else(|| target.to_path_buf())
 }
 
 /// Empty, or nothing in it but what postrun wrote.

@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 
 const ROW_GROUP_ROWS: usize = 1 << 20;
 const REQUEST_BATCH_ROWS: usize = 1 << 13;
+/// Requests of a run at most; reading one takes about 70 bytes of memory for each.
+pub const MOST_REQUESTS: usize = 1 << 24;
 
 /// Whether a dataset outlives the command that writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -131,9 +133,10 @@ pub struct DatasetWriter {
 }
 
 impl DatasetWriter {
-    /// Makes `dir` and opens its tables. `dir` must not exist.
+    /// Makes `dir` and opens its tables. `dir` must not exist. What it lies in must: an interrupt may just have removed it,
+    /// and nothing is to come back then.
     pub(crate) fn create(dir: &Path, lifetime: Lifetime) -> Result<Self, SchemaError> {
-        std::fs::create_dir_all(dir).map_err(SchemaError::io(dir))?;
+        std::fs::create_dir(dir).map_err(SchemaError::io(dir))?;
         Ok(DatasetWriter {
             dir: dir.to_path_buf(),
             lifetime,
@@ -147,6 +150,9 @@ impl DatasetWriter {
 
     /// Adds the next request; its key is the number of requests added before.
     pub fn push_request(&mut self, row: RequestRow) -> Result<(), SchemaError> {
+        if self.written_requests as usize + self.pending_requests.len() >= MOST_REQUESTS {
+            return Err(SchemaError::TooManyRequests);
+        }
         self.pending_requests.push(row);
         if self.pending_requests.len() >= REQUEST_BATCH_ROWS {
             self.flush_requests()?;

@@ -1,7 +1,7 @@
 //! `postrun report RUN --charts DIR`: every chart as files, SVG and PNG.
 
 use crate::error::CliError;
-use crate::output::{file_name, say, write_file};
+use crate::output::{file_names, say, write_file};
 use postrun_report::{Picture, Reports, Theme, pictures};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,6 +9,8 @@ use std::path::Path;
 /// Writes what can be drawn below `dir`, a folder a run where there are several, and says what cannot.
 pub fn write(reports: &Reports, dir: &Path) -> Result<(), CliError> {
     let several = reports.runs.len() > 1;
+    let labels = || reports.runs.iter().map(|r| r.run.manifest.label.as_str());
+    let folders: BTreeMap<&str, String> = labels().zip(file_names(labels())).collect();
     let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut written = 0;
     let pictures = pictures(reports);
@@ -17,8 +19,8 @@ pub fn write(reports: &Reports, dir: &Path) -> Result<(), CliError> {
             missing.entry(why).or_default().push(picture.chart.id);
             continue;
         }
-        let folder = match picture.run {
-            Some(run) if several => dir.join(format!("run={}", file_name(run))),
+        let folder = match picture.run.and_then(|run| folders.get(run)) {
+            Some(name) if several => dir.join(format!("run={name}")),
             _ => dir.to_path_buf(),
         };
         std::fs::create_dir_all(&folder).map_err(|source| written_to(&folder, source))?;

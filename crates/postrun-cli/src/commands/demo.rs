@@ -5,7 +5,7 @@ use super::runs;
 use crate::args::DemoArgs;
 use crate::cleanup;
 use crate::error::CliError;
-use crate::output::{print, write_file};
+use crate::output::{print_lines, write_file};
 use crate::value;
 use postrun_analysis::Options;
 use postrun_diagnose::RuleSet;
@@ -39,7 +39,7 @@ pub fn run(args: DemoArgs) -> Result<(), CliError> {
         // Nothing half-written stays.
         let _ = std::fs::remove_dir_all(&partial);
     }
-    print(&tour(&target, &made?))
+    print_lines(&tour(&target, &made?))
 }
 
 /// Writes recording, dataset and page; the first finding.

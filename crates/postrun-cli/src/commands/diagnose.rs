@@ -3,7 +3,7 @@
 use super::{report, runs};
 use crate::args::{DiagnoseArgs, DiagnosisFormat, FailOn};
 use crate::error::CliError;
-use crate::output::{print, styled, width, write_file};
+use crate::output::{print, print_data, styled, width, write_file};
 use postrun_analysis::Options;
 use postrun_diagnose::Severity;
 use postrun_report::{Look, Parts, Report, to_json, to_markdown, to_table};
@@ -30,7 +30,8 @@ pub fn run(args: DiagnoseArgs) -> Result<bool, CliError> {
     };
     match &args.output {
         Some(path) => write_file(path, &text)?,
-        None => print(&text)?,
+        None if args.format == DiagnosisFormat::Table => print(&text)?,
+        None => print_data(&text)?,
     }
     let least = match args.fail_on {
         None => return Ok(false),

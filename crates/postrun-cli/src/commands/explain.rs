@@ -8,7 +8,7 @@ use postrun_analysis::{CLIENTS, ClientConvention, Defined, EXAMPLE, METRICS, TOP
 use postrun_diagnose::{RULES, RULES_FILE, Rule, Threshold, find_rule};
 use postrun_diff::PAGES;
 use postrun_export::{TARGETS, find_target};
-use postrun_ingest::INGESTORS;
+use postrun_ingest::{INGESTORS, LIMITS};
 use postrun_schema::IssueCode;
 
 pub fn run(args: ExplainArgs) -> Result<(), CliError> {
@@ -36,6 +36,9 @@ fn page(name: &str) -> Option<String> {
     }
     if let Some((id, doc)) = PAGES.iter().find(|(page, _)| *page == id) {
         return Some(format!("{id}\n\n{}", flow(&doc.text())));
+    }
+    if id == "limits" {
+        return Some(format!("limits\n\n{}", flow(&LIMITS.text())));
     }
     if let Some(topic) = TOPICS.iter().find(|t| t.id == id) {
         return Some(format!("{}\n\n{}", topic.id, flow(&topic.doc.text())));
@@ -102,7 +105,7 @@ fn flow(text: &str) -> String {
 fn unknown(name: &str) -> String {
     let ids = METRICS.iter().map(|m| m.id.to_string());
     let ids = ids.chain(INGESTORS.iter().map(|i| i.id.to_string())).chain(TOPICS.iter().map(|t| t.id.to_string()));
-    let ids = ids.chain(RULES.iter().map(|r| r.id.to_string())).chain(["rules_file".to_string()]);
+    let ids = ids.chain(RULES.iter().map(|r| r.id.to_string())).chain(["rules_file".to_string(), "limits".to_string()]);
     let ids = ids.chain(PAGES.iter().map(|(id, _)| id.to_string()));
     let ids = ids.chain(TARGETS.iter().map(|t| t.id.to_string()));
     let hint = did_you_mean(name, ids.chain(IssueCode::ALL.iter().map(|c| c.id())));

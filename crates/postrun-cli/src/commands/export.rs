@@ -1,10 +1,10 @@
 //! `postrun export RUN --to TARGET`: a run in the form of another tool.
 
-use super::report::tell_apart;
 use super::runs;
 use crate::args::ExportArgs;
 use crate::error::CliError;
-use crate::output::{file_name, say, stream_file};
+use crate::output::{file_names, say, stream_file};
+use crate::tame::Tame;
 use postrun_export::{ExportError, Target, find_target};
 use postrun_schema::Dataset;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -35,7 +35,11 @@ pub fn run(args: ExportArgs) -> Result<(), CliError> {
 fn to_stdout(target: &Target, dataset: &Dataset) -> Result<(), CliError> {
     let name = "standard output";
     // Locked it could not be handed to another thread; nobody else prints meanwhile.
-    let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout());
+    let stdout: Box<dyn Write + Send> = match std::io::stdout().is_terminal() {
+        true => Box::new(Tame::new(std::io::stdout())),
+        false => Box::new(std::io::stdout()),
+    };
+    let mut out = BufWriter::with_capacity(1 << 18, stdout);
     write(target, dataset, name, &mut out)?;
     out.flush().map_err(|source| CliError::Write { file: name.to_string(), source })
 }
@@ -48,12 +52,11 @@ fn to_file(target: &Target, dataset: &Dataset, path: &Path) -> Result<(), CliErr
 fn to_folder(target: &Target, datasets: &[Dataset], dir: &Path) -> Result<(), CliError> {
     let made = !dir.exists();
     std::fs::create_dir_all(dir).map_err(|source| CliError::Write { file: dir.display().to_string(), source })?;
-    let mut labels: Vec<String> = datasets.iter().map(|d| d.manifest().label.clone()).collect();
-    tell_apart(labels.iter_mut());
+    let names = file_names(datasets.iter().map(|d| d.manifest().label.as_str()));
     let mut nothing = None;
     let mut written = 0;
-    for (dataset, label) in datasets.iter().zip(labels) {
-        match to_file(target, dataset, &dir.join(format!("{}.{}", file_name(&label), target.ending))) {
+    for (dataset, name) in datasets.iter().zip(names) {
+        match to_file(target, dataset, &dir.join(format!("{name}.{}", target.ending))) {
             // One run of many that cannot be drawn does not keep the others from it.
             Err(error @ CliError::Export(ExportError::NothingToDraw { .. })) => {
                 say(&format!("left out: {error}"));

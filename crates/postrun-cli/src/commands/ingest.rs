@@ -4,7 +4,7 @@ use super::runs::{options, say_left_alone};
 use crate::args::IngestArgs;
 use crate::cleanup;
 use crate::error::CliError;
-use crate::output::{print, say};
+use crate::output::{print_lines, say};
 use crate::progress::Progress;
 use postrun_ingest::{Input, Options, ingest};
 use postrun_report::issue_text;
@@ -40,7 +40,7 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
             say(&format!("{}: {}", manifest.label, issue_text(issue)));
         }
     }
-    print(&text)
+    print_lines(&text)
 }
 
 /// `result.json` becomes `result.postrun` in the current folder.
@@ -52,5 +52,6 @@ fn default_target(inputs: &[Input]) -> Result<PathBuf, CliError> {
     let name = name.ok_or_else(|| CliError::Argument("name the folder to write with -o DIR".to_string()))?;
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
     let stem = name.strip_suffix(".json").or_else(|| name.strip_suffix(".jsonl")).unwrap_or(name);
+    let stem: String = stem.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
     Ok(PathBuf::from(format!("{stem}.postrun")))
 }

@@ -29,7 +29,6 @@ pub fn run(args: InspectArgs) -> Result<(), CliError> {
         }
     }
     for dataset in &opened.datasets {
-        dataset.verify()?;
         describe(dataset, &analyse(dataset, &Options::default())?, &mut out);
     }
     print_wrapped(&out)

@@ -6,7 +6,7 @@ use crate::output::print_listing;
 use postrun_analysis::{METRICS, TOPICS};
 use postrun_diagnose::RULES;
 use postrun_diff::PAGES;
-use postrun_ingest::INGESTORS;
+use postrun_ingest::{INGESTORS, LIMITS};
 use postrun_report::CHARTS;
 use postrun_schema::IssueCode;
 use postrun_simulate::{Cause, scenarios};
@@ -19,8 +19,10 @@ pub fn run(args: ListArgs) -> Result<(), CliError> {
         ListWhat::Charts => CHARTS.iter().map(|c| (c.id.to_string(), c.about())).collect(),
         ListWhat::Scenarios => scenarios().into_iter().map(|s| (s.name, shows(&s.causes))).collect(),
         ListWhat::Topics => {
-            let topics = TOPICS.iter().map(|t| (t.id.to_string(), t.doc.headline()));
-            topics.chain(PAGES.iter().map(|(id, doc)| (id.to_string(), doc.headline()))).collect()
+            let limits = ("limits", LIMITS.headline());
+            let all = TOPICS.iter().map(|t| (t.id, t.doc.headline())).chain([limits]);
+            let all = all.chain(PAGES.iter().map(|(id, doc)| (*id, doc.headline())));
+            all.map(|(id, text)| (id.to_string(), text)).collect()
         }
         ListWhat::Quality => IssueCode::ALL.iter().map(|c| (c.id(), c.meaning().to_string())).collect(),
     };

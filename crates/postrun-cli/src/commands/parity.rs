@@ -3,7 +3,7 @@
 use super::{report, runs};
 use crate::args::{ParityArgs, ParityFormat};
 use crate::error::CliError;
-use crate::output::{print, styled, width, write_file};
+use crate::output::{print, print_data, styled, width, write_file};
 use postrun_analysis::{Options, analyse};
 use postrun_report::{Look, Parity, parity_csv, parity_json, parity_markdown, parity_table};
 
@@ -25,7 +25,8 @@ pub fn run(args: ParityArgs) -> Result<bool, CliError> {
     };
     match &args.output {
         Some(path) => write_file(path, &text)?,
-        None => print(&text)?,
+        None if args.format == ParityFormat::Table => print(&text)?,
+        None => print_data(&text)?,
     }
     Ok(parity.counts.unexplained > 0)
 }

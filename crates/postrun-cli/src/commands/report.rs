@@ -4,7 +4,7 @@ use super::charts;
 use super::runs::{self, Runs};
 use crate::args::{ReportArgs, ReportFormat};
 use crate::error::CliError;
-use crate::output::{print, styled, width, write_file};
+use crate::output::{print, print_data, styled, width, write_file};
 use postrun_analysis::{Options, RunAnalysis, analyse};
 use postrun_diagnose::{Diagnosis, RuleSet, diagnose, diagnose_sweep};
 use postrun_report::{Look, Parts, Report, Reports, to_csv, to_html, to_json, to_markdown, to_table};
@@ -48,7 +48,8 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
     };
     match &args.output {
         Some(path) => write_file(path, &text),
-        None => print(&text),
+        None if format == ReportFormat::Table => print(&text),
+        None => print_data(&text),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::args::SimulateArgs;
 use crate::cleanup;
 use crate::error::CliError;
 use crate::nearest::did_you_mean;
-use crate::output::print;
+use crate::output::print_lines;
 use postrun_schema::partial_folder;
 use postrun_simulate::{Scenario, scenarios, simulate, write};
 use std::path::Path;
@@ -13,7 +13,7 @@ pub fn run(args: SimulateArgs) -> Result<(), CliError> {
     let mut scenario = find(&args.scenario)?;
     scenario.seed = args.seed.unwrap_or(scenario.seed);
     let Some(target) = args.output.filter(|_| !args.print) else {
-        return print(&(scenario.to_json()? + "\n"));
+        return print_lines(&(scenario.to_json()? + "\n"));
     };
     if target.exists() {
         return Err(CliError::Argument(format!("{} exists already; nothing was written", target.display())));
@@ -32,7 +32,7 @@ pub fn run(args: SimulateArgs) -> Result<(), CliError> {
     written?;
     let causes: Vec<&str> = scenario.causes.iter().map(|c| c.id()).collect();
     let shows = if causes.is_empty() { "nothing wrong".to_string() } else { causes.join(", ") };
-    print(&format!("{}: {} requests; made to show: {shows}\n", target.display(), run.requests.len()))
+    print_lines(&format!("{}: {} requests; made to show: {shows}\n", target.display(), run.requests.len()))
 }
 
 fn publish(partial: &Path, target: &Path) -> Result<(), CliError> {

@@ -2,7 +2,7 @@
 //!
 //! # Columns
 //! As of the `parquet` target. What is not recorded or not defined is empty. Recorded text that a spreadsheet would take
-//! for a formula (it begins with `=`, `+`, `-`, `@`, a tab or a carriage return) gets a `'` in front.
+//! for a formula (it begins with `=`, `+`, `-`, `@`, a tab or a line break) gets a `'` in front.
 
 use crate::error::ExportError;
 use crate::flat;

@@ -7,13 +7,12 @@
 use super::columns::{ABSENT, Columns, Counts, Gaps, Times};
 use super::spool::Spool;
 use crate::json::records::RecordError;
-use crate::json::{JsonReader, Scalar, Seconds};
-use postrun_schema::{DatasetWriter, IssueCode, Issues};
+use crate::json::{JsonError, JsonReader, Scalar, Seconds};
+use crate::limits::{ALL_ERROR_BYTES, ERROR_BYTES, MOST_GAPS, MOST_SETTINGS};
+use postrun_schema::{DatasetWriter, IssueCode, Issues, MOST_REQUESTS};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-/// Longest error text kept.
-const ERROR_BYTES: usize = 1024;
 const SCALAR_BYTES: usize = 4096;
 /// A duration above this (11.6 days) is a point in time or another unit.
 const MAX_DURATION_NS: i64 = 1_000_000_000_000_000;
@@ -50,6 +49,11 @@ pub(crate) fn read<R: Read>(
     let not_utf8 = reader.not_utf8;
     let parsed = reader.object(|reader, key| {
         let at = reader.offset();
+        if seen.len() >= MOST_SETTINGS && !seen.contains(key) {
+            let place = || format!("{file}: byte {at}");
+            run.issues.add(IssueCode::TooManyRecords, place, || format!("the setting {key:?}"));
+            return reader.skip_value();
+        }
         if !seen.insert(key.to_string()) {
             run.issues.add(IssueCode::DuplicateKey, || format!("{file}: byte {at}"), || format!("key {key:?}"));
             // Of a setting the last one counts; which of two arrays is meant nobody can say.
@@ -152,11 +156,24 @@ fn read_times<R: Read>(
         let byte = reader.offset();
         let seconds = reader.seconds()?;
         let index = out.len();
+        one_more(index, byte)?;
         out.push(usable_seconds(seconds, is_duration, issues, || place.at(index, byte)));
         Ok(())
     })?;
     let len = expect_array(is_array, out.len(), start, place, issues);
     Ok((Times::new(out), len))
+}
+
+/// Whether a run may have one more request than `requests`.
+fn one_more(requests: usize, byte: u64) -> crate::json::Result<()> {
+    match requests < MOST_REQUESTS {
+        true => Ok(()),
+        false => Err(JsonError::Unexpected {
+            at: byte,
+            expected: "no more requests than one run may have (`postrun explain limits`)",
+            found: format!("more than {MOST_REQUESTS}"),
+        }),
+    }
 }
 
 fn expect_array(is_array: bool, len: usize, start: u64, place: &Place<'_>, issues: &mut Issues) -> Option<usize> {
@@ -177,6 +194,7 @@ fn read_counts<R: Read>(
     let is_array = reader.array(|reader| {
         let byte = reader.offset();
         let value = reader.scalar(64)?;
+        one_more(out.len(), byte)?;
         let at = || place.at(out.len(), byte);
         let count = match value {
             Scalar::Number(v) if v.is_finite() && v >= 0.0 && v <= f64::from(u32::MAX) && v.fract() == 0.0 => v as i64,
@@ -214,11 +232,18 @@ fn read_errors<R: Read>(
     reader: &mut JsonReader<R>,
     errors: &mut BTreeMap<usize, String>,
 ) -> crate::json::Result<Option<usize>> {
-    let mut len = 0;
+    let (mut len, mut kept_bytes) = (0, 0);
     let is_array = reader.array(|reader| {
+        one_more(len, reader.offset())?;
         match reader.scalar(ERROR_BYTES)? {
             Scalar::Text(text) if text.is_empty() => {}
-            Scalar::Text(text) => drop(errors.insert(len, text)),
+            Scalar::Text(text) if kept_bytes + text.len() > ALL_ERROR_BYTES => {
+                errors.insert(len, "a text beyond what is kept of all error messages".to_string());
+            }
+            Scalar::Text(text) => {
+                kept_bytes += text.len();
+                errors.insert(len, text);
+            }
             Scalar::Null | Scalar::Bool(false) | Scalar::Number(0.0) => {}
             Scalar::Bool(true) => drop(errors.insert(len, "true".to_string())),
             Scalar::Number(code) => drop(errors.insert(len, code.to_string())),
@@ -240,7 +265,7 @@ fn read_nested<R: Read>(
     }
     reader.object(|reader, key| {
         let value = reader.scalar(SCALAR_BYTES)?;
-        if value != Scalar::Nested {
+        if value != Scalar::Nested && scalars.len() < MOST_SETTINGS {
             scalars.insert(format!("{outer}.{key}"), value);
         }
         Ok(())
@@ -267,6 +292,7 @@ fn read_gaps<R: Read>(
     let mut failure: Option<RecordError> = None;
     let is_array = reader.array(|reader| {
         let index = columns.gaps.len();
+        one_more(index, reader.offset())?;
         at_ns.clear();
         // In the spool the first chunk stands at 0; its place is known later.
         let base = match direct {
@@ -290,10 +316,18 @@ fn read_gaps<R: Read>(
                     0
                 }
             };
+            if at_ns.len() > MOST_GAPS {
+                if good {
+                    let place = || format!("{}: itls[{index}], byte {byte}", place.file);
+                    issues.add(IssueCode::OutOfRange, place, || format!("more than {MOST_GAPS} gaps of one request"));
+                }
+                good = false;
+                return Ok(());
+            }
             at = at.saturating_add(gap);
             at_ns.push(at);
             reader.more_seconds(|gap| {
-                let plain = (0..=MAX_DURATION_NS).contains(&gap);
+                let plain = (0..=MAX_DURATION_NS).contains(&gap) && at_ns.len() <= MOST_GAPS;
                 if plain {
                     at = at.saturating_add(gap);
                     at_ns.push(at);

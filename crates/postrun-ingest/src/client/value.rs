@@ -5,7 +5,7 @@ use postrun_schema::{IssueCode, Issues};
 use std::io::Read;
 
 /// Longest error text kept.
-pub(crate) const ERROR_BYTES: usize = 1024;
+pub(crate) use crate::limits::ERROR_BYTES;
 /// Longest text read of any member.
 pub(crate) const TEXT_BYTES: usize = 4096;
 /// A duration above this (11.6 days) is a point in time or another unit.

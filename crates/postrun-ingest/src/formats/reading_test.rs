@@ -24,13 +24,13 @@ pub(crate) fn read(
     let dir = tempfile::tempdir().map_err(IngestError::io("tempdir"))?;
     let path = dir.path().join(name);
     std::fs::write(&path, text).map_err(IngestError::io(name))?;
-    let recording = read_file(ingestor, &path, &dir.path().join("spool"))?;
+    let recording = read_file(ingestor, &path, dir.path())?;
     Ok((recording, dir))
 }
 
 pub(crate) fn read_file(ingestor: &Ingestor, path: &Path, dir: &Path) -> Result<Recording, IngestError> {
     let mut source = Source::open(&Input::Path(path.to_path_buf()), Watch::default())?;
-    let mut sink = ServerSink::create(&source, ingestor.id, dir)?;
+    let mut sink = ServerSink::create(&source, ingestor.id, &dir.join("spool"))?;
     match ingestor.reads {
         Reads::Server(ingest) => ingest(&mut source, &mut sink)?,
         Reads::Runs(_) => panic!("{} reads runs", ingestor.id),

@@ -1,6 +1,7 @@
 //! Decompression that ends at the damage: what stood before it is text like any other, and where it lies is said. A text
 //! that is far too long for its compressed bytes is an error.
 
+use crate::limits::FREE_TEXT_BYTES as FREE_BYTES;
 use std::io::{BufRead, Read, sink};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -9,8 +10,6 @@ use std::sync::{Arc, OnceLock};
 /// small.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// No text up to here is a bomb, however little it was compressed to.
-const FREE_BYTES: u64 = 256 << 20;
 /// How many bytes of a longer text one compressed byte may stand for, unless the user allows more. Metrics of an idle
 /// server, scraped again and again, reach a hundred.
 pub const MOST_TIMES: u64 = 250;

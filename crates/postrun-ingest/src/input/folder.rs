@@ -2,11 +2,9 @@
 
 use super::candidate::LeftAlone;
 use crate::error::IngestError;
+use crate::limits::{DEEPEST_FOLDER, MOST_FILES};
 use postrun_schema::{is_dataset, natural_order};
 use std::path::{Path, PathBuf};
-
-const MAX_DEPTH: usize = 8;
-const MAX_FILES: usize = 10_000;
 
 /// All plain files below `root`, in natural order of their paths, and what was passed over with the reason. Hidden
 /// entries are passed over in silence.
@@ -31,7 +29,7 @@ pub(crate) fn files(root: &Path) -> Result<(Vec<PathBuf>, Vec<LeftAlone>), Inges
                     pass("a postrun dataset: name it itself");
                 } else if name.contains(".partial-") {
                     pass("left by an ingest that did not finish");
-                } else if depth >= MAX_DEPTH {
+                } else if depth >= DEEPEST_FOLDER {
                     pass("too deep");
                 } else {
                     open.push((path, depth + 1));
@@ -41,9 +39,9 @@ pub(crate) fn files(root: &Path) -> Result<(Vec<PathBuf>, Vec<LeftAlone>), Inges
             } else {
                 pass("neither a file nor a folder");
             }
-            if out.len() > MAX_FILES {
+            if out.len() > MOST_FILES {
                 let many =
-                    std::io::Error::other(format!("more than {MAX_FILES} files; name the recordings themselves"));
+                    std::io::Error::other(format!("more than {MOST_FILES} files; name the recordings themselves"));
                 return Err(io(many));
             }
         }

@@ -54,11 +54,20 @@ pub struct Source {
     pub head_is_all: bool,
     /// `None`: standard input.
     path: Option<PathBuf>,
+    /// What the file was when it was opened.
+    opened: Option<State>,
     compressed: bool,
     reader: Box<dyn Read>,
     raw: Arc<RawCount>,
     damage: DamageSlot,
     expansion: Arc<Expansion>,
+}
+
+/// What tells that a file was written to: its size and when that last happened.
+type State = (u64, Option<std::time::SystemTime>);
+
+fn state(meta: &std::fs::Metadata) -> Option<State> {
+    meta.is_file().then(|| (meta.len(), meta.modified().ok()))
 }
 
 /// Size and hash of what was read from disk, shared with the reader that sits below the decompressor.
@@ -97,17 +106,20 @@ impl Read for HashingReader {
 impl Source {
     /// Opens a file or standard input and reads its head.
     pub fn open(input: &Input, watch: Watch) -> Result<Source, IngestError> {
+        let mut opened = None;
         let (name, base_name, raw_reader): (String, String, Box<dyn Read + Send>) = match input {
             Input::Stdin => ("standard input".to_string(), "stdin".to_string(), Box::new(std::io::stdin())),
             Input::Path(path) => {
                 let name = path.display().to_string();
                 let file = std::fs::File::open(path).map_err(IngestError::io(&name))?;
+                opened = file.metadata().ok().as_ref().and_then(state);
                 (name, base_name(path), Box::new(file))
             }
         };
         let mut source = Source::from_reader(name, base_name, raw_reader, watch)?;
         if let Input::Path(path) = input {
             source.path = Some(path.clone());
+            source.opened = opened;
         }
         Ok(source)
     }
@@ -147,7 +159,19 @@ impl Source {
             });
         }
         let head_is_all = head.len() < HEAD_BYTES;
-        Ok(Source { name, base_name, head, head_is_all, path: None, compressed, reader, raw, damage, expansion })
+        Ok(Source {
+            name,
+            base_name,
+            head,
+            head_is_all,
+            path: None,
+            opened: None,
+            compressed,
+            reader,
+            raw,
+            damage,
+            expansion,
+        })
     }
 
     /// Where the text itself lies, for a format that cannot be read as a stream; `None` for standard input and for what is
@@ -177,6 +201,14 @@ impl Source {
     /// Where the compressed file is cut or damaged, once it was read up to there.
     pub(crate) fn damage(&self) -> Option<&Damage> {
         self.damage.get()
+    }
+
+    /// How the size of the file went while it was read, where somebody wrote to it.
+    pub(crate) fn change(&self) -> Option<String> {
+        let (path, before) = (self.path.as_ref()?, self.opened?);
+        let now = std::fs::metadata(path).ok().as_ref().and_then(state);
+        let size = now.map_or("no file".to_string(), |(bytes, _)| format!("{bytes} bytes"));
+        (now != Some(before)).then(|| format!("{} bytes before, {size} after", before.0))
     }
 
     /// Size and SHA-256 of the file as it lies on disk. The reader must be given back so that bytes behind the

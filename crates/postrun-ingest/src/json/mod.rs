@@ -14,13 +14,10 @@ pub(crate) use number::{Seconds, number};
 pub(crate) use string::shorten;
 pub(crate) use tree::Tree;
 
+use crate::limits::{DEEPEST_SKIPPED, TOKEN_BYTES};
 use std::io::Read;
 
 const BUFFER_BYTES: usize = 1 << 18;
-/// The longest bare word or number: beyond it the text is no JSON.
-const TOKEN_BYTES: usize = 4096;
-/// Nesting beyond this is refused.
-const MAX_DEPTH: usize = 1 << 20;
 /// Some editors put it before the text.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 const KEPT_KEY_BYTES: usize = 256;
@@ -292,7 +289,7 @@ impl<R: Read> JsonReader<R> {
             match self.peek()? {
                 Some(b'"') => self.skip_string()?,
                 Some(b @ (b'{' | b'[')) => {
-                    if open.len() >= MAX_DEPTH {
+                    if open.len() >= DEEPEST_SKIPPED {
                         return self.unexpected("less nesting");
                     }
                     self.pos += 1;

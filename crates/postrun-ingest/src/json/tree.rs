@@ -5,12 +5,9 @@
 
 use super::number::{fast_seconds, number};
 use super::{JsonError, JsonReader, Result, shown};
+use crate::limits::{DEEPEST_KEPT as DEEPEST, MOST_VALUES_KEPT as MOST_VALUES};
 use std::io::Read;
 
-/// Values of one tree; what lies beyond is passed over, so that a record of any size takes bounded memory.
-const MOST_VALUES: usize = 1 << 16;
-/// Deeper values are passed over.
-const DEEPEST: usize = 48;
 /// Integers beyond it are not exact in a float.
 const EXACT_IN_FLOAT: f64 = 9_007_199_254_740_992.0;
 

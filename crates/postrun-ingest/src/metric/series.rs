@@ -4,6 +4,7 @@ use super::exposition::RawSeries;
 use super::moments::{Moments, Seen};
 use super::names::{self, Family, Rule};
 use crate::error::IngestError;
+use crate::limits::{MOST_SERIES, SERIES_TEXT_BYTES};
 use crate::server::recording::ServerSink;
 use crate::server::spool::TrackId;
 use postrun_schema::{IssueCode, Series, find_series, label_text};
@@ -15,11 +16,14 @@ const DCGM_BLANK_64: f64 = 140_737_488_355_328.0;
 
 /// Index of a series of the source in a [`SeriesTable`].
 pub(crate) type EntryId = usize;
+/// Stands for every series beyond the limit: nothing is kept of it.
+const LEFT_OUT: EntryId = usize::MAX;
 
 /// All series seen so far.
 #[derive(Default)]
 pub(crate) struct SeriesTable {
     entries: Vec<Entry>,
+    text_bytes: usize,
     by_text: HashMap<Box<str>, EntryId>,
     targets: Vec<TargetSeries>,
     by_track: HashMap<TrackId, usize>,
@@ -76,8 +80,14 @@ impl SeriesTable {
     ) -> Option<EntryId> {
         let id = match self.by_text.get(text) {
             Some(id) => *id,
+            None if self.entries.len() >= MOST_SERIES || self.text_bytes + text.len() > SERIES_TEXT_BYTES => {
+                let place = || format!("after {} series", self.entries.len());
+                sink.issue(IssueCode::TooManySeries, place, || format!("{text:.60}"));
+                return Some(LEFT_OUT);
+            }
             None => {
                 let raw = describe()?;
+                self.text_bytes += text.len();
                 let entry = self.new_entry(text, &raw, sink);
                 self.entries.push(entry);
                 self.by_text.insert(text.into(), self.entries.len() - 1);

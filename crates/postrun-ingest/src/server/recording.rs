@@ -4,6 +4,7 @@
 use super::spool::{SampleSpool, TrackId};
 use crate::error::IngestError;
 use crate::input::source::Source;
+use crate::limits::{MOST_SERIES, MOST_SERVER_RECORDS, MOST_SETTINGS};
 use crate::text::lines::Line;
 use crate::text::stamp::StampClock;
 use postrun_schema::{EventKind, IssueCode, Issues};
@@ -135,7 +136,11 @@ impl ServerSink {
 
     /// What many values of one series and label set are stored under, so that neither is looked at again.
     pub(crate) fn track(&mut self, series: &str, labels: Option<&str>) -> TrackId {
-        self.recording.samples.track(series, labels)
+        self.recording.samples.track(series, labels).unwrap_or_else(|| {
+            let place = || format!("after {MOST_SERIES} series");
+            self.issue(IssueCode::TooManySeries, place, || format!("{series:.60}"));
+            TrackId::LEFT_OUT
+        })
     }
 
     /// A value of a track. NaN is not a value and is passed over; a value that its series cannot have is counted.
@@ -160,11 +165,22 @@ impl ServerSink {
     }
 
     pub(crate) fn event(&mut self, event: ServerEvent) {
-        self.recording.events.push(event);
+        match self.recording.events.len() < MOST_SERVER_RECORDS {
+            true => self.recording.events.push(event),
+            false => self.left_out("event"),
+        }
     }
 
     pub(crate) fn request(&mut self, request: ServerRequest) {
-        self.recording.requests.push(request);
+        match self.recording.requests.len() < MOST_SERVER_RECORDS {
+            true => self.recording.requests.push(request),
+            false => self.left_out("request"),
+        }
+    }
+
+    fn left_out(&mut self, kind: &str) {
+        self.recording.skipped += 1;
+        self.issue(IssueCode::TooManyRecords, || "its last part".to_string(), || format!("the next {kind}"));
     }
 
     /// A setting or fact of the server; the first value of a key stays. Python's `True` is `true`.
@@ -174,6 +190,9 @@ impl ServerSink {
             "False" => "false".to_string(),
             _ => value,
         };
+        if self.recording.facts.len() >= MOST_SETTINGS && !self.recording.facts.contains_key(key) {
+            return self.left_out("setting");
+        }
         self.recording.facts.entry(key.to_string()).or_insert_with(|| plain(value.into()));
     }
 

@@ -6,6 +6,7 @@
 //! alignment then sees the whole recording, only less finely. What is written to disk is never thinned.
 
 use crate::error::IngestError;
+use crate::limits::MOST_SERIES;
 use postrun_schema::{Series, find_series};
 use std::collections::HashMap;
 use std::fs::File;
@@ -49,6 +50,9 @@ pub(crate) struct Track {
 pub(crate) struct TrackId(u32);
 
 impl TrackId {
+    /// Stands for every series beyond the limit: nothing is kept of it.
+    pub(crate) const LEFT_OUT: TrackId = TrackId(u32::MAX);
+
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
@@ -72,7 +76,8 @@ const RECORD_BYTES: usize = 20;
 
 impl SampleSpool {
     pub(crate) fn create(dir: &Path) -> Result<SampleSpool, IngestError> {
-        std::fs::create_dir_all(dir).map_err(IngestError::io(&dir.display().to_string()))?;
+        // Only it, not what it lies in: an interrupt may just have removed that.
+        std::fs::create_dir(dir).map_err(IngestError::io(&dir.display().to_string()))?;
         let path = dir.join("samples.spool");
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);
         let file = file.map_err(IngestError::io(&path.display().to_string()))?;
@@ -95,11 +100,14 @@ impl SampleSpool {
         self.len
     }
 
-    /// The track of a series and label set, made where there is none yet.
-    pub(crate) fn track(&mut self, series: &str, labels: Option<&str>) -> TrackId {
+    /// The track of a series and label set, made where there is none yet. `None`: no more are kept.
+    pub(crate) fn track(&mut self, series: &str, labels: Option<&str>) -> Option<TrackId> {
         let key = labels.unwrap_or_default();
         if let Some(id) = self.position.get(series).and_then(|sets| sets.get(key)) {
-            return *id;
+            return Some(*id);
+        }
+        if self.tracks.len() >= MOST_SERIES {
+            return None;
         }
         let id = TrackId(self.tracks.len() as u32);
         self.tracks.push(Track {
@@ -110,7 +118,7 @@ impl SampleSpool {
             has_values: false,
         });
         self.position.entry(series.to_string()).or_default().insert(key.to_string(), id);
-        id
+        Some(id)
     }
 
     /// The canonical series that a track is.
@@ -242,15 +250,17 @@ mod tests {
 
     fn spool() -> (SampleSpool, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
-        (SampleSpool::create(dir.path()).unwrap(), dir)
+        (SampleSpool::create(&dir.path().join("spool")).unwrap(), dir)
     }
 
     #[test]
     fn the_last_value_of_a_label_set_counts_and_label_sets_add_up() {
         let (mut spool, _dir) = spool();
-        let (a, b) = (spool.track("running", Some("engine=0")), spool.track("running", Some("engine=1")));
-        let other = spool.track("mine", None);
-        assert_eq!((spool.track("running", Some("engine=0")), spool.has("running")), (a, false));
+        let mut track = |series, labels| spool.track(series, labels).unwrap();
+        let (a, b) = (track("running", Some("engine=0")), track("running", Some("engine=1")));
+        let other = track("mine", None);
+        assert_eq!(track("running", Some("engine=0")), a);
+        assert!(!spool.has("running"));
         for (at, id, value) in [(20, a, 3.0), (10, a, 1.0), (10, b, 5.0), (10, a, 2.0), (20, a, 4.0), (5, other, 9.0)] {
             spool.push(at, id, value).unwrap();
         }

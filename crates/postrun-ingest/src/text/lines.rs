@@ -1,10 +1,8 @@
 //! Text by lines, with their places: for logs and exposition files, whose lines may be cut, coloured, endless or not text.
 
+use crate::limits::LONGEST_LINE_BYTES;
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
-
-/// Longer lines are shortened; a log line that matters has a few hundred bytes.
-const LONGEST_LINE_BYTES: usize = 1 << 20;
 
 /// One line, without its end, colour codes and carriage return.
 pub(crate) struct Line<'a> {
