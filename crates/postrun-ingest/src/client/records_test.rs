@@ -41,7 +41,8 @@ fn one(text: &str) -> ReadRun {
 #[test]
 fn records_that_are_missing_are_told_and_the_clients_duration_is_not_theirs() {
     let summary = "{\"schema_version\":\"1.0\",\"aiperf_version\":\"0.13.0\",\"input_config\":{},\
-        \"request_count\":{\"unit\":\"requests\",\"avg\":4.0},\"benchmark_duration\":{\"unit\":\"sec\",\"avg\":2.0},\
+        \"request_count\":{\"unit\":\"requests\",\"avg\":4.0},\"start_time\":\"2023-11-14T22:13:20.000000\",\
+        \"end_time\":\"2023-11-14T22:13:22.000000\",\
         \"request_latency\":{\"unit\":\"ms\",\"avg\":90.5}}";
     let beside = |text: &str| read(&[("profile_export.jsonl", text), ("profile_export_aiperf.json", summary)]).unwrap();
     let whole = beside(&records(0..4));
