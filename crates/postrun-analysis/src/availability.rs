@@ -35,10 +35,10 @@ const OF_SENDS: &[(Table, &str)] = &[(Table::Requests, "sent_ns")];
 pub fn supplier(table: Table, column: &str) -> &'static str {
     match (table, column) {
         (Table::Chunks, _) | (Table::Requests, "chunks") => {
-            "per-request chunk times (vllm bench serve --save-detailed, SGLang --output-details)"
+            "per-request chunk times (the client's detailed output: --save-detailed of vllm bench serve, --output-details of SGLang)"
         }
         (Table::Requests, "sent_ns" | "scheduled_send_ns") => {
-            "send times per request (vllm bench serve 0.16 or newer; SGLang's client stores none)"
+            "send times per request (of vllm bench serve from 0.16 on; SGLang's client stores none)"
         }
         (Table::Requests, "queue_ns" | "prefill_ns" | "decode_ns" | "inference_ns") => {
             "server-side request times (vLLM spans or 0.33 per-request metrics, SGLang request metrics)"
@@ -47,7 +47,9 @@ pub fn supplier(table: Table, column: &str) -> &'static str {
         (Table::Requests, "preemptions" | "preempted_prefill_ns" | "preempted_decode_ns") => {
             "the server's records of each request's preemptions (SGLang's request metrics, preemption events)"
         }
-        (Table::Requests, _) => "per-request records (vllm bench serve --save-detailed, SGLang --output-details)",
+        (Table::Requests, _) => {
+            "per-request records (the client's detailed output: --save-detailed of vllm bench serve, --output-details of SGLang)"
+        }
         (Table::Samples, "gpu_memory_used_bytes") => "samples of the devices (nvidia-smi --query-gpu, DCGM)",
         (Table::Samples, "running" | "waiting" | "kv_cache_usage") => {
             "scrapes of the server's /metrics during the run, or its log"

@@ -177,7 +177,9 @@ impl<'a> ChunkScan<'a> {
 
     fn hand_out(&self, i: usize, at_ns: &[i64], tokens: &[Option<u16>], each: &mut impl FnMut(&RequestChunks<'_>)) {
         let r = self.requests;
-        if !r.counts(i) {
+        // Of a stream whose first token is at no known time, the later ones are neither.
+        let nowhere = r.ttft_ns[i].is_none() && r.streamed[i] == Some(true);
+        if !r.counts(i) || nowhere {
             return;
         }
         let (chunks, out) = (at_ns.len() as f64, r.output_tokens[i].map_or(0.0, f64::from));

@@ -108,7 +108,7 @@ pub enum IngestError {
         message: String,
     },
     /// Strict reading was asked for and a record was lost.
-    #[error("{at}: {example} ({count} record(s) could not be read, and --strict was given)")]
+    #[error("{at}: {example} ({count} record(s) are missing or could not be read, and --strict was given)")]
     Strict {
         /// How many.
         count: u64,

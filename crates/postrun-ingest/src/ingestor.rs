@@ -76,6 +76,10 @@ impl<'a> Head<'a> {
             let shown: Vec<&str> = self.keys.iter().take(6).map(String::as_str).collect();
             return format!("JSON with the keys {}{}", shown.join(", "), if self.keys.len() > 6 { " …" } else { "" });
         }
+        let magic = MAGICS.iter().find(|(magic, _)| self.bytes.starts_with(magic));
+        if let Some((_, what)) = magic {
+            return (*what).to_string();
+        }
         let first = self.bytes.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
         match self.bytes.get(first) {
             None => "only white space".to_string(),
@@ -91,6 +95,15 @@ impl<'a> Head<'a> {
         }
     }
 }
+
+/// Files that are no recording as they lie, and what to do about them.
+const MAGICS: &[(&[u8], &str)] = &[
+    (b"SQLite format 3\0", "an SQLite database without EvalScope's table result"),
+    (b"PK\x03\x04", "a ZIP archive; unpack it first"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
+    (b"\xfd7zXZ\0", "an xz file; unpack it first"),
+    (b"BZh", "a bzip2 file; unpack it first"),
+];
 
 /// Keys of the first JSON object, as far as it can be read.
 pub(crate) fn first_object_keys(text: impl Read) -> BTreeSet<String> {

@@ -116,6 +116,7 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
     let layered = layer::settle(collected, &files)?;
     left_alone.extend(layered.left_alone);
     let mut settled = settle(layered.kept, &files);
+    settled.kept.iter_mut().for_each(Collected::count_missing);
     settled.duplicates.dedup();
     for name in settled.duplicates {
         left_alone.push(LeftAlone { name, why: "holds runs already read from another file".to_string() });
@@ -273,8 +274,8 @@ fn refuse_losses(collected: &[Collected]) -> Result<(), IngestError> {
     Ok(())
 }
 
-/// Records are missing that the file held.
+/// Records are missing that the file held or should hold.
 fn is_a_loss(code: IssueCode) -> bool {
-    use IssueCode::{BadRecord, DamagedFile, NotARun, TruncatedRecord};
-    matches!(code, TruncatedRecord | BadRecord | NotARun | DamagedFile)
+    use IssueCode::{BadRecord, DamagedFile, MissingRecords, NotARun, TruncatedRecord};
+    matches!(code, TruncatedRecord | BadRecord | NotARun | DamagedFile | MissingRecords)
 }

@@ -30,6 +30,24 @@ pub(crate) struct Collected {
     pub part: Option<Part>,
 }
 
+impl Collected {
+    /// Says so where the client counted more requests than there are records: the duration that it measured is then not
+    /// that of these records.
+    pub(crate) fn count_missing(&mut self) {
+        let (here, manifest) = (self.run.measured, &mut self.run.manifest);
+        let Some(completed) = manifest.counted.completed else { return };
+        let counted = completed.saturating_add(manifest.counted.failed.unwrap_or(0));
+        // A sample says of itself that it is one.
+        if self.requests == 0 || counted <= here || self.issues.count(IssueCode::SampledRequests) > 0 {
+            return;
+        }
+        manifest.duration_ns = None;
+        let place = || manifest.sources.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+        let example = || format!("the client counted {counted} requests, the records are {here}");
+        self.issues.add_many(IssueCode::MissingRecords, counted - here, place, example);
+    }
+}
+
 /// What tells whether two readings are of the same run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fingerprint {

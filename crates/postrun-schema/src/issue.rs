@@ -69,6 +69,9 @@ pub enum IssueCode {
     FileChanged,
     TooManySeries,
     TooManyRecords,
+    MissingRecords,
+    RepeatedRecord,
+    JournalBeside,
 }
 
 impl IssueCode {
@@ -124,6 +127,9 @@ impl IssueCode {
         IssueCode::FileChanged,
         IssueCode::TooManySeries,
         IssueCode::TooManyRecords,
+        IssueCode::MissingRecords,
+        IssueCode::RepeatedRecord,
+        IssueCode::JournalBeside,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -136,7 +142,7 @@ impl IssueCode {
     pub fn meaning(self) -> &'static str {
         match self {
             IssueCode::TtftNotMeasured => {
-                "no first token was timed (0, null or no time at all); TTFT and TPOT leave these requests out"
+                "no first token was timed (0, null, or no time that can be one); TTFT and TPOT leave these requests out"
             }
             IssueCode::NoOutput => "completed without any output token; counted as ok, in no latency metric",
             IssueCode::NotStreamed => {
@@ -151,7 +157,7 @@ impl IssueCode {
                 "a duration of more than 11 days, probably a point in time or another unit; taken as not recorded"
             }
             IssueCode::WrongType => "a value of another type than expected; taken as not recorded",
-            IssueCode::OutOfRange => "a count that does not fit its column; taken as not recorded",
+            IssueCode::OutOfRange => "a number that its column or setting cannot have; taken as not recorded",
             IssueCode::ArrayLengthMismatch => "arrays of unequal length; the missing entries are taken as not recorded",
             IssueCode::DuplicateKey => "a key stands twice in one object; the last one counts",
             IssueCode::TruncatedRecord => "the record is cut off at the end of the file; left out",
@@ -175,7 +181,7 @@ impl IssueCode {
                 "gaps between chunks but no time of the first one; these requests are left out of ITL"
             }
             IssueCode::OutputTokensRequested => {
-                "the output length is the one asked for, not the one generated; TPOT and token rates are withheld"
+                "the output length is the one asked for, not the one generated; no TPOT or token rate is made of it, and those that the client reported rest on it"
             }
             IssueCode::FailedRequests => {
                 "failed requests enter no latency metric: read every latency beside the failure rate"
@@ -210,13 +216,15 @@ impl IssueCode {
             IssueCode::ClockNotAligned => {
                 "how the server's clock lies to the client's is not known; no time is taken between them"
             }
-            IssueCode::DoubleFact => "two files of the server disagree about the same fact; the first one counts",
-            IssueCode::DuplicateRequest => "two records of the same request id; both are kept",
+            IssueCode::DoubleFact => {
+                "one fact is told twice, by two files of the server or two columns of a table; the first one counts"
+            }
+            IssueCode::DuplicateRequest => "two different records of the same request id; both are kept",
             IssueCode::SampledRequests => {
                 "the file keeps a sample of its requests; counts and rates made from the rows are too low"
             }
             IssueCode::UnitInDoubt => {
-                "times that no server has in most rows: probably another unit than the mapping or the column's name says; kept"
+                "times that no server has, in most requests: probably another unit than the one expected; kept, but first tokens later than the end are withheld, with what is made of them"
             }
             IssueCode::DamagedFile => {
                 "the compressed file is cut or damaged; what stood before the damage was read, what came after it is missing"
@@ -239,6 +247,13 @@ impl IssueCode {
             }
             IssueCode::TooManyRecords => {
                 "more records of one kind than are kept (see `postrun explain limits`); the later ones were left out"
+            }
+            IssueCode::MissingRecords => {
+                "the client counted more requests than there are records; rates are taken over the span of those that are there"
+            }
+            IssueCode::RepeatedRecord => "the same record once more, down to its times; counted once",
+            IssueCode::JournalBeside => {
+                "a journal lies beside the database, which is being written or was not closed; what only the journal holds was not read"
             }
             IssueCode::NotUtf8 => "text that is not UTF-8; the bad bytes were replaced",
         }
@@ -263,6 +278,8 @@ impl IssueCode {
             | IssueCode::BadRecord
             | IssueCode::UnreadRest
             | IssueCode::UnitInDoubt
+            | IssueCode::MissingRecords
+            | IssueCode::JournalBeside
             | IssueCode::DamagedFile
             | IssueCode::FileNotUsed
             | IssueCode::TooManyRecords

@@ -5,7 +5,7 @@ use crate::columns::{ReportedRow, reported_batch, requests_batch};
 use crate::error::SchemaError;
 use crate::hashing::HashingWriter;
 use crate::manifest::{Manifest, TableFile};
-use crate::row::RequestRow;
+use crate::row::{Phase, RequestRow};
 use crate::table::Table;
 use arrow_array::RecordBatch;
 use parquet::arrow::ArrowWriter;
@@ -128,6 +128,7 @@ pub struct DatasetWriter {
     requests: TableWriter,
     pending_requests: Vec<RequestRow>,
     written_requests: u32,
+    measured: u64,
     chunks: ChunkWriter,
     reported: Vec<ReportedRow>,
 }
@@ -143,6 +144,7 @@ impl DatasetWriter {
             requests: TableWriter::create(dir, Table::Requests, lifetime)?,
             pending_requests: Vec::new(),
             written_requests: 0,
+            measured: 0,
             chunks: ChunkWriter::new(dir, lifetime),
             reported: Vec::new(),
         })
@@ -153,6 +155,7 @@ impl DatasetWriter {
         if self.written_requests as usize + self.pending_requests.len() >= MOST_REQUESTS {
             return Err(SchemaError::TooManyRequests);
         }
+        self.measured += u64::from(row.phase == Phase::Measured);
         self.pending_requests.push(row);
         if self.pending_requests.len() >= REQUEST_BATCH_ROWS {
             self.flush_requests()?;
@@ -203,7 +206,7 @@ impl DatasetWriter {
             tables.insert(Table::Reported.name().to_string(), writer.finish()?);
         }
         manifest.tables = tables;
-        Ok(PendingRun { manifest, dir: self.dir, lifetime: self.lifetime })
+        Ok(PendingRun { manifest, measured: self.measured, dir: self.dir, lifetime: self.lifetime })
     }
 }
 
@@ -212,6 +215,8 @@ impl DatasetWriter {
 pub struct PendingRun {
     /// What will be written; the label may still change.
     pub manifest: Manifest,
+    /// Requests of the measurement itself: no warm-up, cool-down or probe.
+    pub measured: u64,
     pub(crate) dir: PathBuf,
     pub(crate) lifetime: Lifetime,
 }

@@ -68,7 +68,7 @@ fn check(v: &RunView<'_>) -> Verdict {
         (itl("mean"), itl("p50"), itl("p99"), v.evidence("itl_ms", "p99"))
     else {
         return Verdict::NotChecked(vec![
-            "chunk times (vllm bench serve --save-detailed, SGLang --output-details)".to_string(),
+            "chunk times (the client's detailed output: --save-detailed of vllm bench serve, --output-details of SGLang)".to_string(),
         ]);
     };
     if v.count("itl_ms") < 100 {

@@ -63,7 +63,7 @@ pub(super) static LOAD_GENERATOR_BOUND: Rule = Rule {
 fn check(v: &RunView<'_>) -> Verdict {
     let Some(l) = &v.run.evidence.lateness else {
         return Verdict::NotChecked(vec![
-            "send times of at least 20 requests (vllm bench serve 0.16 or newer)".to_string(),
+            "send times of at least 20 requests (of vllm bench serve from 0.16 on)".to_string(),
         ]);
     };
     let open = l.max_concurrency.is_none();

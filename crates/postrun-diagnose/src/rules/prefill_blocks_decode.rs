@@ -48,7 +48,7 @@ fn check(v: &RunView<'_>) -> Verdict {
     let (Some(_), Some(p50), Some(p99), Some(decode_s)) =
         (stalls, v.stat("itl_ms", "p50"), v.stat("itl_ms", "p99"), v.decode_s())
     else {
-        return Verdict::NotChecked(vec!["chunk times with send times (vllm bench serve 0.16 or newer)".to_string()]);
+        return Verdict::NotChecked(vec!["chunk times with send times (of vllm bench serve from 0.16 on)".to_string()]);
     };
     let (seconds, count) = v.pauses(StallClass::PrefillInterference).unwrap_or_default();
     let share = (seconds / decode_s.max(1e-9)).min(1.0);

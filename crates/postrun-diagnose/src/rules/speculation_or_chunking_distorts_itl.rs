@@ -50,7 +50,7 @@ pub(super) static SPECULATION_OR_CHUNKING_DISTORTS_ITL: Rule = Rule {
 fn check(v: &RunView<'_>) -> Verdict {
     let Some(tokens) = v.run.value("tokens_per_chunk") else {
         return Verdict::NotChecked(vec![
-            "chunks of each stream and counted output tokens (--save-detailed, --output-details)".to_string(),
+            "chunks of each stream and counted output tokens (the client's detailed output: --save-detailed of vllm bench serve, --output-details of SGLang)".to_string(),
         ]);
     };
     let limit = v.limit("tokens_per_chunk");

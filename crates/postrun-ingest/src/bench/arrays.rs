@@ -5,6 +5,7 @@
 //! go straight to the chunks table. Where the gaps come before what is needed to place them, they wait on disk.
 
 use super::columns::{ABSENT, Columns, Counts, Gaps, Times};
+use super::facts::is_header_number;
 use super::spool::Spool;
 use crate::json::records::RecordError;
 use crate::json::{JsonError, JsonReader, Scalar, Seconds};
@@ -95,7 +96,7 @@ pub(crate) fn read<R: Read>(
             read_nested(reader, key, &mut run.scalars)
         } else {
             let value = reader.scalar(SCALAR_BYTES)?;
-            if value != Scalar::Nested {
+            if value != Scalar::Nested || is_header_number(key) {
                 run.scalars.insert(key.to_string(), value);
             }
             Ok(())

@@ -72,12 +72,34 @@ pub(crate) fn manifest(run: &ArrayRun) -> Manifest {
 }
 
 /// The client's stopwatch, where it shows something that can be a run: a microsecond to 31 years.
-fn duration_ns(scalars: &Scalars) -> Option<i64> {
+pub(crate) fn duration_ns(scalars: &Scalars) -> Option<i64> {
     number(scalars, "duration").filter(|s| (1e-6..1e9).contains(s)).map(|s| (s * 1e9).round() as i64)
 }
 
-/// Counts a duration that is there and cannot be one.
-pub(crate) fn judge_duration(scalars: &Scalars, issues: &mut Issues, file: &str) {
+/// Values of the header that must be numbers; a rate can be `inf`, or null for "all at once".
+const HEADER_NUMBERS: &[&str] =
+    &["duration", "request_rate", "burstiness", "max_concurrency", "num_prompts", "completed"];
+
+/// True for a value of the header that is missed where it is something else.
+pub(crate) fn is_header_number(key: &str) -> bool {
+    HEADER_NUMBERS.contains(&key)
+}
+
+/// Counts what stands in the header and cannot be.
+pub(crate) fn judge_header(scalars: &Scalars, issues: &mut Issues, file: &str) {
+    for key in HEADER_NUMBERS {
+        let found = match scalars.get(*key) {
+            None | Some(Scalar::Null | Scalar::Number(_)) => continue,
+            Some(Scalar::Text(text)) if parse_number(text.as_bytes()).is_some() && *key == "request_rate" => continue,
+            Some(Scalar::Text(text)) => format!("{:?}", shorten(text.clone(), 40)),
+            Some(Scalar::Bool(yes)) => yes.to_string(),
+            Some(Scalar::Nested) => "an object or a list".to_string(),
+        };
+        issues.add(IssueCode::WrongType, || format!("{file}: {key}"), || format!("expected a number, found {found}"));
+    }
+    if let Some(rate) = recorded_rate(scalars).filter(|rate| *rate <= 0.0 || rate.is_nan()) {
+        issues.add(IssueCode::OutOfRange, || format!("{file}: request_rate"), || format!("{rate} is no rate"));
+    }
     let (Some(recorded), None) = (number(scalars, "duration"), duration_ns(scalars)) else { return };
     let code = match recorded {
         s if !s.is_finite() => IssueCode::NonFiniteValue,
@@ -87,13 +109,17 @@ pub(crate) fn judge_duration(scalars: &Scalars, issues: &mut Issues, file: &str)
     issues.add(code, || format!("{file}: duration"), || format!("{recorded:e} s; the span of the requests is used"));
 }
 
-fn load(scalars: &Scalars) -> Load {
-    let max_concurrency = count(scalars, "max_concurrency").and_then(|v| u32::try_from(v).ok()).filter(|v| *v > 0);
-    let rate = match scalars.get("request_rate") {
+fn recorded_rate(scalars: &Scalars) -> Option<f64> {
+    match scalars.get("request_rate") {
         Some(Scalar::Number(v)) => Some(*v),
         Some(Scalar::Text(text)) => parse_number(text.as_bytes()),
         _ => None,
-    };
+    }
+}
+
+fn load(scalars: &Scalars) -> Load {
+    let max_concurrency = count(scalars, "max_concurrency").and_then(|v| u32::try_from(v).ok()).filter(|v| *v > 0);
+    let rate = recorded_rate(scalars);
     let rate_is_null = matches!(scalars.get("request_rate"), Some(Scalar::Null));
     let mut other = BTreeMap::new();
     for (key, value) in scalars {

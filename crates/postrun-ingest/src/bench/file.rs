@@ -25,7 +25,7 @@ pub(crate) fn ingest(
     let walked = records::walk(&file, &head, &mut reader, |reader| {
         let mut writer = sink.writer().map_err(RecordError::Fatal)?;
         let mut run = arrays::read(reader, &file, shape, &mut writer)?;
-        facts::judge_duration(&run.scalars, &mut run.issues, &file);
+        facts::judge_header(&run.scalars, &mut run.issues, &file);
         if !run.scalars.contains_key("duration") && run.columns.len() == 0 {
             return Err(RecordError::NotARun("an object with neither a duration nor per-request arrays".to_string()));
         }

@@ -2,6 +2,8 @@
 
 use super::arrays::ArrayRun;
 use super::columns::{Columns, Gaps};
+use super::facts;
+use crate::client::first_token::{FirstTokens, is_late};
 use crate::json::records::RecordError;
 use postrun_schema::{DatasetWriter, IssueCode, Issues, RequestRow, Status};
 
@@ -38,6 +40,18 @@ struct Overview {
     role_chunk: bool,
     nothing_streamed: bool,
     largest_chunk_tokens: f64,
+    /// No request lasted longer, as far as anything tells.
+    longest_ns: Option<i64>,
+    first_tokens: FirstTokens,
+}
+
+impl Overview {
+    /// The first token of a request, where it can be one.
+    fn first_token(&self, columns: &Columns, i: usize) -> Option<i64> {
+        let end = latency(columns, i).or(self.longest_ns);
+        let withheld = |ttft: i64| self.first_tokens.in_doubt() && end.is_some_and(|end| is_late(ttft, end));
+        first_token(columns, i).filter(|ttft| !withheld(*ttft))
+    }
 }
 
 /// Writes all rows of `run`.
@@ -49,8 +63,8 @@ pub(crate) fn write_rows(
 ) -> Result<Totals, RecordError> {
     let n = run.columns.len();
     count_unequal_lengths(run, file, n);
-    let overview = overview(&run.columns, policy, n);
-    let placed = place_chunks(run, policy, overview.role_chunk, writer)?;
+    let overview = overview(run, file, policy, n);
+    let placed = place_chunks(run, policy, &overview, writer)?;
     let (columns, issues) = (&run.columns, &mut run.issues);
     let mut at_once = vec![false; n];
     for (i, at_once) in at_once.iter_mut().enumerate() {
@@ -68,6 +82,7 @@ pub(crate) fn write_rows(
         );
     }
     count_tokens_per_chunk(columns, issues, file, policy, &at_once);
+    overview.first_tokens.tell(issues);
     Ok(Totals { requests: n as u64 })
 }
 
@@ -86,17 +101,21 @@ fn count_unequal_lengths(run: &mut ArrayRun, file: &str, n: usize) {
     }
 }
 
-fn overview(columns: &Columns, policy: &RowPolicy, n: usize) -> Overview {
+fn overview(run: &ArrayRun, file: &str, policy: &RowPolicy, n: usize) -> Overview {
+    let columns = &run.columns;
+    let longest_ns = longest(run, n);
+    let mut first_tokens = FirstTokens::default();
     let without_error = n - columns.errors.len();
     let mut streams = 0u64;
     let mut one_chunk_more = 0u64;
     let (mut later_tokens, mut later_chunks) = (0u64, 0u64);
     let (mut several_tokens, mut at_once) = (0u64, 0u64);
     for i in 0..n {
-        let (Some(ttft), Some(out)) = (first_token(columns, i), columns.count("output_lens", i)) else { continue };
-        if columns.errors.contains_key(&i) || out == 0 {
-            continue;
+        let Some(ttft) = first_token(columns, i).filter(|_| !columns.errors.contains_key(&i)) else { continue };
+        if let Some(end) = latency(columns, i).or(longest_ns) {
+            first_tokens.look(ttft, end, || format!("{file}: request {i}"));
         }
+        let Some(out) = columns.count("output_lens", i).filter(|out| *out > 0) else { continue };
         if let Some(Gaps::Known(gaps, _)) = columns.gaps.get(i).copied()
             && gaps > 0
         {
@@ -116,7 +135,22 @@ fn overview(columns: &Columns, policy: &RowPolicy, n: usize) -> Overview {
         role_chunk: policy.role_chunk_possible && streams > 0 && one_chunk_more == streams,
         nothing_streamed: several_tokens > 0 && at_once == several_tokens,
         largest_chunk_tokens: LARGEST_PLAUSIBLE_CHUNK_TOKENS.max(2.0 * mean_chunk),
+        longest_ns,
+        first_tokens,
     }
+}
+
+/// The longest that a request can have lasted: the run, by whatever of it is longest.
+fn longest(run: &ArrayRun, n: usize) -> Option<i64> {
+    let columns = &run.columns;
+    let duration = facts::duration_ns(&run.scalars)?;
+    let streams = (0..n).filter_map(|i| match columns.gaps.get(i) {
+        Some(Gaps::Known(_, sum)) => Some(*sum),
+        _ => None,
+    });
+    let first = origin(columns);
+    let sends = (0..n).filter_map(|i| Some(columns.time("start_times", i)?.saturating_sub(first?)));
+    streams.chain(sends).chain([duration]).max()
 }
 
 /// The recorded time of the first token; 0 is the value of a timer that never fired.
@@ -147,7 +181,7 @@ struct Placed {
 fn place_chunks(
     run: &mut ArrayRun,
     policy: &RowPolicy,
-    role_chunk: bool,
+    overview: &Overview,
     writer: &mut DatasetWriter,
 ) -> Result<Placed, RecordError> {
     let columns = &mut run.columns;
@@ -157,12 +191,12 @@ fn place_chunks(
     let mut placed = Placed { rows: Vec::new(), first_gap_ns: Vec::new() };
     spool.drain(|since_first| {
         let i = placed.rows.len();
-        let (Some(ttft), false) = (first_token(columns, i), since_first.is_empty()) else {
+        let (Some(ttft), false) = (overview.first_token(columns, i), since_first.is_empty()) else {
             placed.rows.push(None);
             placed.first_gap_ns.push(0);
             return Ok(());
         };
-        let skip = usize::from(role_chunk && since_first.len() > 1);
+        let skip = usize::from(overview.role_chunk && since_first.len() > 1);
         let first_tokens = match (policy.gaps_are_per_token, columns.count("output_lens", i)) {
             (true, Some(out)) => Some(out.saturating_sub(since_first.len() as u32 - 1)),
             _ => None,
@@ -192,7 +226,7 @@ fn row(
     let out = columns.count("output_lens", i);
     let gaps = columns.gaps.get(i).copied();
     let end = latency(columns, i);
-    let recorded_first = first_token(columns, i);
+    let recorded_first = overview.first_token(columns, i);
     let first = recorded_first.map(|ttft| ttft + placed.first_gap_ns.get(i).copied().unwrap_or(0));
     let at = || format!("{file}: request {i}");
 
@@ -264,7 +298,7 @@ fn judge(
             issues.add(IssueCode::NoOutput, &at, || "0 output tokens, no error".to_string());
             // Without a token there is no last one; when the answer ended is all that is known.
             row.stream_end_ns = row.e2e_ns.take();
-        } else if out > 0 && columns.times.contains_key("ttfts") {
+        } else if out > 0 && columns.times.contains_key("ttfts") && first_token(columns, i).is_none() {
             issues.add(IssueCode::TtftNotMeasured, &at, || format!("{out} output tokens, TTFT 0 or not a time"));
         }
         if streamed_gaps > 0 {
@@ -274,9 +308,6 @@ fn judge(
     };
     if let Some(end) = end {
         if ttft > end {
-            issues.add(IssueCode::FirstTokenAfterEnd, &at, || {
-                format!("first token at {:.6} s, end at {:.6} s", ttft as f64 / 1e9, end as f64 / 1e9)
-            });
             row.e2e_ns = Some(end);
         } else if let Some(last) = row.e2e_ns.filter(|last| end - last > ROUNDING_NS) {
             row.stream_end_ns = Some(end);

@@ -5,10 +5,13 @@ pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod distribution;
 pub(crate) mod file;
+pub(crate) mod first_token;
 mod judge;
 pub(crate) mod layer;
 pub(crate) mod manifest;
 pub(crate) mod object;
+#[cfg(test)]
+mod records_test;
 pub(crate) mod row_spool;
 pub(crate) mod run_rows;
 #[cfg(test)]

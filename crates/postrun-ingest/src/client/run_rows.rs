@@ -1,5 +1,6 @@
 //! The rows of one run as its records come in: each is judged, its chunks are written, and it waits for the first send.
 
+use super::first_token::{FirstTokens, withhold};
 use super::judge::judge;
 use super::layer::Part;
 use super::row_spool::RowSpool;
@@ -8,11 +9,20 @@ use crate::error::IngestError;
 use crate::json::Seconds;
 use crate::sink::{Fingerprint, FinishedRun, RunSink};
 use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, RequestRow, Status};
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A run is not longer than 115 days; a send time beyond is another clock's.
 const MAX_RUN_NS: i64 = 10_000_000_000_000_000;
+
+const MILLISECOND_NS: i64 = 1_000_000;
+
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
 
 /// When the chunks of a request came.
 #[derive(Debug, Default, Clone)]
@@ -63,7 +73,10 @@ pub(crate) struct RunRows {
     earliest_ns: Option<i64>,
     latest_ns: Option<i64>,
     checksum: i64,
-    ids: HashSet<u64>,
+    /// By what a record is known, the record: eight bytes each, not the texts. Two that share a hash are one wrong word
+    /// in billions.
+    seen: HashMap<u64, u64>,
+    first_tokens: FirstTokens,
     chunk_tokens: u64,
     chunks: u64,
 }
@@ -94,7 +107,8 @@ impl RunRows {
             earliest_ns: None,
             latest_ns: None,
             checksum: 0,
-            ids: HashSet::new(),
+            seen: HashMap::new(),
+            first_tokens: FirstTokens::default(),
             chunk_tokens: 0,
             chunks: 0,
         })
@@ -112,8 +126,12 @@ impl RunRows {
         chunks: &ChunkTimes,
         place: &dyn Fn() -> String,
     ) -> Result<(), IngestError> {
-        self.count(&row, place);
+        if self.is_repeated(&row, chunks, place) {
+            return Ok(());
+        }
+        self.count(&row);
         judge(&mut row, chunks.at_ns.len(), self.ttft_recorded, &mut Judge { issues: &mut self.issues, place });
+        self.first_tokens.look_at(&row, place);
         self.weigh_chunks(&row, chunks, place);
         if !chunks.at_ns.is_empty() && row.ttft_ns.is_some() {
             let tokens = |i: u32| chunks.tokens.get(i as usize).and_then(|t| u16::try_from(*t).ok());
@@ -135,15 +153,31 @@ impl RunRows {
         self.spool.push(row)
     }
 
-    fn count(&mut self, row: &RequestRow, place: &dyn Fn() -> String) {
-        if let Some(id) = &row.request_id {
-            // Eight bytes an id, not the id: two that share a hash are one wrong word in billions.
-            let mut hasher = DefaultHasher::new();
-            (id, row.turn).hash(&mut hasher);
-            if !self.ids.insert(hasher.finish()) {
-                self.issues.add(IssueCode::DuplicateRequest, place, || id.clone());
+    /// Is it a record that was taken before? By its id, or where there is none by times that no two requests share.
+    fn is_repeated(&mut self, row: &RequestRow, chunks: &ChunkTimes, place: &dyn Fn() -> String) -> bool {
+        let fine = |ns: Option<i64>| ns.is_some_and(|ns| ns % MILLISECOND_NS != 0);
+        let known_by_times = fine(row.sent_ns) && (fine(row.e2e_ns) || fine(row.stream_end_ns));
+        let content = hash_of(&(format!("{row:?}"), &chunks.at_ns, &chunks.tokens));
+        let key = match &row.request_id {
+            Some(id) => hash_of(&(id, row.turn)),
+            None if known_by_times => content,
+            None => return false,
+        };
+        let first = match self.seen.entry(key) {
+            Entry::Vacant(slot) => {
+                slot.insert(content);
+                return false;
             }
-        }
+            Entry::Occupied(slot) => *slot.get(),
+        };
+        let name = || row.request_id.clone().unwrap_or_else(|| "sent and ended at the same times".to_string());
+        let repeated = first == content;
+        let code = if repeated { IssueCode::RepeatedRecord } else { IssueCode::DuplicateRequest };
+        self.issues.add(code, place, name);
+        repeated
+    }
+
+    fn count(&mut self, row: &RequestRow) {
         if row.status == Status::Ok {
             self.totals.ok += 1;
             self.totals.prompt_tokens += u64::from(row.prompt_tokens.unwrap_or(0));
@@ -167,7 +201,12 @@ impl RunRows {
     pub(crate) fn finish(mut self, file: &str, family: &str) -> Result<Written, IngestError> {
         let origin = self.earliest_ns;
         let (writer, issues) = (&mut self.writer, &mut self.issues);
+        let in_doubt = self.first_tokens.in_doubt();
+        self.first_tokens.tell(issues);
         self.spool.drain(|mut row| {
+            if in_doubt {
+                withhold(&mut row);
+            }
             let shift = |at: &mut Option<i64>| *at = at.zip(origin).map(|(at, origin)| at.saturating_sub(origin));
             let points = [
                 &mut row.scheduled_send_ns,

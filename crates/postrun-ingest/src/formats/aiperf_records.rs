@@ -252,8 +252,9 @@ impl Record {
         let row = RequestRow {
             streamed: match (ttft_ns, e2e_ns) {
                 (Some(_), _) => Some(true),
-                (None, Some(_)) => Some(false),
-                (None, None) => None,
+                // What is recorded and no time says nothing of how the answer came.
+                (None, Some(_)) if *self.metric("time_to_first_token").get("value") == Tree::Null => Some(false),
+                (None, _) => None,
             },
             prompt_tokens: prompt_by_server.or(prompt_by_client),
             output_tokens: output_by_server.or(output_by_client),

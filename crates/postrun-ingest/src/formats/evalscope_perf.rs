@@ -7,8 +7,9 @@
 //! folder, so a sweep becomes one run a folder. `benchmark_args.json`, `workload_*.json` and the report are not read.
 //!
 //! The database is opened read-only and as immutable: nothing is locked, no journal is written beside it. What lies in a
-//! write-ahead log beside it is not read, and counted as such. Standard input and compressed databases are first written
-//! to a temporary file. A file that is cut gives the rows before the cut.
+//! journal beside it (`-wal`, `-journal`: it is being written, or was not closed) is not read, and told. Standard input and
+//! compressed databases are first written to a temporary file. A file that is cut gives the rows before the cut; rows whose
+//! pages are missing or empty are left out.
 //!
 //! # Versions seen
 //! 1.14.1. Columns are taken by name; `chunk_times` is the older name of `inter_token_latencies`, and a table without

@@ -44,7 +44,9 @@
 //!   usual spellings, also as true and false and as codes of HTTP.
 //! - Where only the end of the response is recorded, it stands for the last token. Where there are chunks, the last one is.
 //! - Values that cannot be are taken as not recorded and counted. A column of which most cannot be is refused, with the unit
-//!   that would fit. Times that no server has, though possible, are reported as units in doubt.
+//!   that would fit. Times that no server has, though possible, are reported as units in doubt: first tokens within 0.5 ms
+//!   or after an hour, a token every 0.1 ms or every 10 s, send times that are dates in a coarser unit.
+//! - Of two columns that hold the same fact (`ttft_ms`, `ttft_s`) the first counts, and the other is told.
 //! - A CSV without a line break at its end may have been cut: its last row is left out.
 //!
 //! # Versions seen

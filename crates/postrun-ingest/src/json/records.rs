@@ -56,7 +56,15 @@ pub(crate) fn walk<R: Read>(
         let next = reader.peek().map_err(|e| IngestError::io(file)(std::io::Error::other(e.to_string())))?;
         let (at, line) = (reader.offset(), reader.line());
         let result = match next {
-            None => return Ok(out),
+            None => {
+                if in_array {
+                    // Cut between two records: none is torn, and how many are missing nobody can say.
+                    let what = "the file ends inside a list of records: its ']' is missing".to_string();
+                    out.first_problem.get_or_insert_with(|| format!("line {line}, byte {at}: {what}"));
+                    out.issues.add(IssueCode::TruncatedRecord, || format!("{file}: line {line}, byte {at}"), || what);
+                }
+                return Ok(out);
+            }
             Some(b'{') => {
                 reader.newline_ends_record = lines;
                 record(reader)
@@ -134,6 +142,21 @@ fn records_are_lines(head: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_cut_between_two_records_is_truncated() {
+        let truncated = |text: &str| {
+            let mut reader = JsonReader::new(text.as_bytes());
+            let walked = walk("f", ONE_OBJECT, &mut reader, |reader| reader.skip_value().map_err(RecordError::from));
+            walked.ok().unwrap().issues.count(IssueCode::TruncatedRecord)
+        };
+        for cut in ["[{\"a\":1}", "[{\"a\":1},", "[{\"a\":1},\n", "[{\"a\":1},{\"b\"", "[", "[{}][{}"] {
+            assert_eq!(truncated(cut), 1, "{cut}");
+        }
+        for whole in ["[{\"a\":1}]", "[]", "{\"a\":1}{\"b\":2}", ""] {
+            assert_eq!(truncated(whole), 0, "{whole}");
+        }
+    }
 
     #[test]
     fn indented_json_is_not_lines() {

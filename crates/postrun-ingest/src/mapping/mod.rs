@@ -8,7 +8,7 @@ mod tests;
 mod unit;
 
 pub(crate) use fact::{FACTS, Fact, Kind};
-pub(crate) use own::own_columns;
+pub(crate) use own::{own_columns, own_fact};
 pub(crate) use unit::Unit;
 
 use crate::error::IngestError;

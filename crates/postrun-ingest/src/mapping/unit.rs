@@ -3,6 +3,9 @@
 use crate::json::number;
 use crate::text::number::decimal_scaled;
 
+/// 2015 to 2034.
+const DATES_NS: std::ops::Range<i64> = 1_420_000_000_000_000_000..2_050_000_000_000_000_000;
+
 /// How a column writes times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
@@ -55,6 +58,15 @@ impl Unit {
             let value = number(text.as_bytes())? * 10f64.powi(self.places() as i32);
             (value.abs() < 9.2e18).then_some(value.round() as i64)
         })
+    }
+
+    /// The coarser unit in which a point in time that was read in `self` would be a date of these years.
+    pub(crate) fn as_date(self, ns: i64) -> Option<Unit> {
+        let coarser = |unit: &&Unit| unit.places() > self.places() && self != Unit::Iso8601;
+        let is_date = |unit: &&Unit| {
+            ns.checked_mul(10i64.pow(unit.places() - self.places())).is_some_and(|ns| DATES_NS.contains(&ns))
+        };
+        Unit::NUMERIC.iter().filter(coarser).find(is_date).copied()
     }
 
     /// The unit in which `text` would be a duration that servers have, where it is none in `self`.

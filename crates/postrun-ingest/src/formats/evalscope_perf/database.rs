@@ -30,7 +30,10 @@ pub(super) fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), 
         std::io::copy(&mut text, &mut to).map_err(IngestError::io(&file))?;
     }
     let path = plain.as_deref().unwrap_or(&copy);
-    note_journals(path, &file, &mut rows.issues);
+    let journal = journal(path);
+    if let Some(ending) = journal {
+        rows.issues.add(IssueCode::JournalBeside, || file.clone(), || format!("a {ending} file lies beside it"));
+    }
     let read = read_rows(path, &file, &mut rows);
     let size = std::fs::metadata(path).map(|m| m.len()).unwrap_or(0);
     if plain.is_none() {
@@ -41,10 +44,13 @@ pub(super) fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), 
         Ok(table) => table,
         Err(ReadError::Fatal(e)) => return Err(e),
         Err(ReadError::Sqlite(problem)) => {
-            walked.first_problem = Some(problem);
+            let why = |ending| format!("{problem}; it is being written: a {ending} file lies beside it");
+            walked.first_problem = Some(journal.map_or(problem.clone(), why));
             return sink.close(source, text, EVALSCOPE_PERF.id, walked);
         }
     };
+    walked.skipped += table.lost.count(IssueCode::BadRecord);
+    walked.issues.extend(table.lost);
     if let Some(problem) = table.problem.or_else(|| missing_end(&source.head, size)) {
         walked.skipped += 1;
         let place = || format!("{file}: after row {}", rows.len());
@@ -70,16 +76,13 @@ fn missing_end(head: &[u8], size: u64) -> Option<String> {
     (size < wanted).then(|| format!("the file has {size} bytes, its header says {wanted}"))
 }
 
-/// Changes that were not written into the database yet lie beside it; it is read as it stands.
-fn note_journals(path: &Path, file: &str, issues: &mut Issues) {
-    for ending in ["-wal", "-journal"] {
+/// The journal beside a database that is being written, or was not closed; the database is read as it stands.
+fn journal(path: &Path) -> Option<&'static str> {
+    ["-wal", "-journal"].into_iter().find(|ending| {
         let mut beside = path.as_os_str().to_owned();
         beside.push(ending);
-        if std::fs::metadata(&beside).is_ok_and(|m| m.len() > 0) {
-            let example = || format!("a journal ({ending}) lies beside it: what only that holds was not read");
-            issues.add(IssueCode::UnreadRest, || file.to_string(), example);
-        }
-    }
+        std::fs::metadata(&beside).is_ok_and(|m| m.len() > 0)
+    })
 }
 
 fn commit(
@@ -111,6 +114,8 @@ struct Table {
     /// First send and last completion.
     span: Option<(i64, i64)>,
     model: Option<String>,
+    /// Rows whose pages hold nothing.
+    lost: Issues,
     /// Why reading stopped before the end.
     problem: Option<String>,
 }
@@ -156,7 +161,11 @@ fn read_rows(path: &Path, file: &str, requests: &mut RunRows) -> Result<Table, R
             }
             Err(e) => return Err(sqlite(e)),
         };
-        let number = requests.len();
+        let number = requests.len() + table.lost.count(IssueCode::BadRecord);
+        if let Some(what) = lost(row) {
+            table.lost.add(IssueCode::BadRecord, || format!("{file}: row {number}"), || what.to_string());
+            continue;
+        }
         take(row, requests, &mut table, &|| format!("{file}: row {number}")).map_err(ReadError::Fatal)?;
     }
 }
@@ -186,6 +195,15 @@ fn columns(database: &Connection) -> rusqlite::Result<Vec<String>> {
     )?;
     let names = query.query_map([], |row| row.get::<_, String>(0))?;
     names.collect()
+}
+
+/// Says why a row is none. Pages behind the end of a cut file read as null, pages of zeros as 0.
+fn lost(row: &Row<'_>) -> Option<&'static str> {
+    let number = |i: usize| cell(row, i).number();
+    if (0..8).all(|i| cell(row, i) == Tree::Null) {
+        return Some("a row without any value: the page that held it is missing");
+    }
+    (number(0) > Some(0.0) && number(1) == Some(0.0)).then_some("a row that ended at 0: the page that held it is empty")
 }
 
 fn take(row: &Row<'_>, rows: &mut RunRows, table: &mut Table, place: &dyn Fn() -> String) -> Result<(), IngestError> {

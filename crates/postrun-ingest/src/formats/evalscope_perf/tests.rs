@@ -120,6 +120,33 @@ fn cuts_and_damage_are_stood() {
 }
 
 #[test]
+fn rows_whose_pages_are_lost_are_no_requests() {
+    let lost = "INSERT INTO result DEFAULT VALUES;
+        INSERT INTO result VALUES ('{}', 100.5, '[]', 1, 'x', 0.0, 0.0, 0.0, 0, 0, 0, 0, NULL, 0);";
+    let ran = read_files(None, &[("benchmark_data.db", &database(&format!("{TABLE}{ROWS}{lost}")))]).unwrap();
+    assert_eq!((ran[0].requests("status").len(), ran[0].issue(IssueCode::BadRecord)), (4, 2));
+    assert_eq!((ran[0].manifest.duration_ns, ran[0].manifest.sources[0].skipped), (Some(1_750_000_000), 2));
+}
+
+#[test]
+fn a_journal_beside_it_is_told() {
+    for ending in ["-wal", "-journal"] {
+        let journal = format!("benchmark_data.db{ending}");
+        let dir = folder();
+        let path = dir.path().join("benchmark_data.db");
+        std::fs::write(dir.path().join(&journal), "not merged yet").unwrap();
+        std::fs::write(&path, whole()).unwrap();
+        let ran = read_paths(std::slice::from_ref(&path)).unwrap();
+        assert_eq!((ran[0].issue(IssueCode::JournalBeside), ran[0].issue(IssueCode::UnreadRest)), (1, 0));
+        let mut torn = whole();
+        torn[100..108].fill(0xff);
+        std::fs::write(&path, torn).unwrap();
+        let error = read_paths(&[path]).err().unwrap().to_string();
+        assert!(error.contains("it is being written") && error.contains(ending), "{error}");
+    }
+}
+
+#[test]
 fn real_databases_agree_with_their_figures() {
     for (run, folder) in
         [("run_a", "parallel_12_number_90"), ("run_b", "parallel_12_number_90"), ("small", "parallel_4_number_10")]

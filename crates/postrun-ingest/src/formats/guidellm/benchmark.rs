@@ -56,7 +56,8 @@ impl Benchmark {
             let Some(ended) = Ended::of_list(list) else { return reader.skip_value() };
             let list = list.to_string();
             let mut index = 0u64;
-            reader.array(|reader| {
+            let (start, is_null) = (reader.offset(), reader.peek()? == Some(b'n'));
+            let is_list = reader.array(|reader| {
                 let byte = reader.offset();
                 let record = reader.tree(TEXT_BYTES)?;
                 let at = index;
@@ -65,6 +66,10 @@ impl Benchmark {
                 self.request(&record, ended, &place);
                 Ok(())
             })?;
+            if !is_list && !is_null {
+                let place = || format!("{file}: {list}, byte {start}");
+                self.rows.issues.add(IssueCode::WrongType, place, || "expected a list of requests".to_string());
+            }
             Ok(())
         })
     }

@@ -21,6 +21,8 @@ pub(super) struct Record {
     output_tokens: Tree,
     usage: Tree,
     token_times: Option<Vec<Seconds>>,
+    /// There is anything about the answer at all.
+    answered: bool,
     /// One entry a token, not a chunk.
     times_are_tokens: bool,
     finish_reason: Option<String>,
@@ -34,7 +36,10 @@ impl Record {
             "end_time" => reader.tree(64).map(|value| record.end = value),
             "error" => reader.tree(TEXT_BYTES).map(|value| record.error = value),
             "request" if reader.peek()? == Some(b'"') => reader.string(BODY_BYTES).map(|value| record.body = value),
-            "info" if reader.peek()? == Some(b'{') => reader.object(|reader, key| record.info(reader, key)),
+            "info" if reader.peek()? == Some(b'{') => {
+                record.answered = true;
+                reader.object(|reader, key| record.info(reader, key))
+            }
             _ => reader.skip_value(),
         })?;
         Ok(record)
@@ -101,7 +106,13 @@ impl Record {
             status: if failed { Status::Error } else { Status::Ok },
             error: self.error_text(),
             finish_reason: self.finish_reason.clone(),
-            streamed: (!failed && total.is_some()).then_some(last.is_some()),
+            // Times that are there and cannot be read say nothing of how the answer came.
+            streamed: match (&self.token_times, last) {
+                _ if failed || total.is_none() => None,
+                (_, Some(_)) => Some(true),
+                (Some(times), None) if !times.is_empty() => None,
+                _ => self.answered.then_some(false),
+            },
             prompt_tokens,
             cached_tokens,
             output_tokens,

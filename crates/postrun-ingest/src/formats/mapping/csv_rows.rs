@@ -100,6 +100,7 @@ fn rows(
     }
     let lists: Vec<bool> = mapping.columns.iter().map(|c| c.fact.kind().is_list()).collect();
     let mut runs = Runs::new(mapping, file, bind(mapping, file, |_| None)?);
+    names.iter().for_each(|name| runs.note_double(name));
     let mut walked = Walked { issues: Issues::default(), skipped: 0, first_problem: None };
     let mut waiting: Option<ByteRecord> = None;
     loop {

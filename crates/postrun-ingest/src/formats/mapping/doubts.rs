@@ -1,20 +1,22 @@
-//! Times that no server has, in most rows of a table: another unit than the mapping says.
+//! Times that no server has, in most rows of a table: another unit than the mapping says. First tokens later than the
+//! end are looked for in the files of every client.
 
+use crate::mapping::Unit;
 use postrun_schema::{IssueCode, Issues, RequestRow};
 
-/// A first token after an hour, or within a microsecond, is not one that many requests have.
-const LIKELY_TTFT_NS: std::ops::RangeInclusive<i64> = 1_000..=3_600_000_000_000;
-/// Time of one output token, likewise.
-const LIKELY_TPOT_NS: std::ops::RangeInclusive<i64> = 1_000..=10_000_000_000;
-/// A first token this many times later than the end is in another unit than the end.
-const FAR_BEHIND: i64 = 50;
+/// A first token after an hour, or sooner than a request crosses a network and a model, is not one that many have.
+const LIKELY_TTFT_NS: std::ops::RangeInclusive<i64> = 500_000..=3_600_000_000_000;
+/// Time of one output token, likewise: nobody streams 10,000 tokens a second to one request.
+const LIKELY_TPOT_NS: std::ops::RangeInclusive<i64> = 100_000..=10_000_000_000;
 
 /// Counts of rows that look like a wrong unit.
 #[derive(Default)]
 pub(super) struct Doubts {
     ttft: Share,
     tpot: Share,
-    order: Share,
+    /// First and last send, of how many.
+    sent: Option<(i64, i64, u64)>,
+    longest_ns: i64,
 }
 
 #[derive(Default)]
@@ -36,12 +38,14 @@ impl Share {
 
 impl Doubts {
     pub(super) fn look(&mut self, row: &RequestRow) {
+        if let Some(sent) = row.sent_ns {
+            let (first, last, rows) = self.sent.unwrap_or((sent, sent, 0));
+            self.sent = Some((first.min(sent), last.max(sent), rows + 1));
+        }
+        self.longest_ns = self.longest_ns.max(row.e2e_ns.or(row.stream_end_ns).unwrap_or(0));
         let Some(ttft) = row.ttft_ns else { return };
         self.ttft.add(!LIKELY_TTFT_NS.contains(&ttft), || format!("a first token after {:e} s", ttft as f64 / 1e9));
         let Some(e2e) = row.e2e_ns else { return };
-        self.order.add(ttft / FAR_BEHIND > e2e, || {
-            format!("a first token after {} s, an end after {} s", ttft as f64 / 1e9, e2e as f64 / 1e9)
-        });
         if let Some(tokens) = row.output_tokens.filter(|n| *n > 1 && e2e > ttft) {
             let each = (e2e - ttft) / i64::from(tokens - 1);
             self.tpot.add(!LIKELY_TPOT_NS.contains(&each), || format!("{:e} s for an output token", each as f64 / 1e9));
@@ -49,12 +53,20 @@ impl Doubts {
     }
 
     /// More than half of the rows are odd: the units are in doubt, and the report says so.
-    pub(super) fn tell(self, file: &str, issues: &mut Issues) {
-        for share in [self.ttft, self.tpot, self.order] {
-            if share.odd * 2 > share.rows {
-                let example = share.example.unwrap_or_default();
-                issues.add_many(IssueCode::UnitInDoubt, share.odd, || file.to_string(), || example);
-            }
+    /// So are they where sends that would be dates in another unit all lie within one request: a clock that shows days
+    /// since the machine started can look like one, a run that is shorter than its requests hardly.
+    pub(super) fn tell(self, file: &str, sent_unit: Option<Unit>, issues: &mut Issues) {
+        if let (Some((first, last, rows)), Some(unit)) = (self.sent, sent_unit)
+            && let Some(date) = unit.as_date(first).filter(|_| rows > 1 && last - first < self.longest_ns)
+        {
+            let example = || format!("send times that are dates in {}, read in {}", date.name(), unit.name());
+            issues.add_many(IssueCode::UnitInDoubt, rows, || file.to_string(), example);
+        }
+        // One row can be odd in both: it counts once.
+        let odd = [self.ttft, self.tpot].into_iter().filter(|share| share.odd * 2 > share.rows);
+        if let Some(share) = odd.max_by_key(|share| share.odd) {
+            let example = share.example.unwrap_or_default();
+            issues.add_many(IssueCode::UnitInDoubt, share.odd, || file.to_string(), || example);
         }
     }
 }

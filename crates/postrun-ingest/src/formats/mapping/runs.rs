@@ -9,7 +9,7 @@ use crate::client::run_rows::RunRows;
 use crate::client::value::Judge;
 use crate::error::IngestError;
 use crate::json::{Tree, shorten};
-use crate::mapping::{Column, Fact, Mapping};
+use crate::mapping::{Column, Fact, Mapping, own_fact};
 use crate::sink::{FinishedRun, RunSink};
 use postrun_schema::{ClockKind, IssueCode, Issues, Manifest, TokenSource};
 
@@ -23,8 +23,8 @@ pub(super) struct Runs<'m> {
     file: String,
     bound: Vec<Bound>,
     runs: Vec<Run>,
-    /// Rows without any value.
-    empty: Issues,
+    /// What belongs to no run: rows without any value, columns of which another tells the same.
+    nowhere: Issues,
 }
 
 struct Run {
@@ -35,7 +35,7 @@ struct Run {
 
 impl<'m> Runs<'m> {
     pub(super) fn new(mapping: &'m Mapping, file: &str, bound: Vec<Bound>) -> Runs<'m> {
-        Runs { mapping, file: file.to_string(), bound, runs: Vec::new(), empty: Issues::default() }
+        Runs { mapping, file: file.to_string(), bound, runs: Vec::new(), nowhere: Issues::default() }
     }
 
     /// One more column, found on the way; false where its fact has one already.
@@ -43,8 +43,21 @@ impl<'m> Runs<'m> {
         let new = self.bound.iter().all(|b| b.column.fact != column.fact);
         if new {
             self.bound.push(Bound::new(column));
+        } else {
+            self.note_double(&column.name);
         }
         new
+    }
+
+    /// Counts a column whose fact another one holds already.
+    pub(super) fn note_double(&mut self, name: &str) {
+        let own = own_fact(name).filter(|_| self.mapping.file.is_none());
+        let holds = |b: &&Bound| own.is_some_and(|(fact, _)| b.column.fact == fact) && b.column.name != name;
+        if let Some(first) = self.bound.iter().find(holds) {
+            let example =
+                || format!("{name:?} was not read: {:?} holds {}", first.column.name, first.column.fact.name());
+            self.nowhere.add(IssueCode::DoubleFact, || format!("{}: {name}", self.file), example);
+        }
     }
 
     pub(super) fn columns(&self) -> Vec<Column> {
@@ -59,7 +72,7 @@ impl<'m> Runs<'m> {
         place: &dyn Fn() -> String,
     ) -> Result<(), IngestError> {
         if values.iter().all(|value| *value == Tree::Null) {
-            self.empty.add(IssueCode::NotARun, place, || "a row without any mapped value".to_string());
+            self.nowhere.add(IssueCode::NotARun, place, || "a row without any mapped value".to_string());
             return Ok(());
         }
         let mut nowhere = Issues::default();
@@ -97,8 +110,9 @@ impl<'m> Runs<'m> {
         let facts: Vec<Fact> = self.bound.iter().map(|b| b.column.fact).collect();
         let column = self.bound.iter().find(|b| b.column.fact == Fact::Run).map(|b| b.column.name.as_str());
         let (mapping, file) = (self.mapping, &self.file);
+        let sent_unit = self.bound.iter().find(|b| b.column.fact == Fact::Sent).map(|b| b.unit);
         for mut run in self.runs {
-            run.doubts.tell(file, &mut run.rows.issues);
+            run.doubts.tell(file, sent_unit, &mut run.rows.issues);
             let mut manifest = manifest(mapping, &facts);
             let shape = match (&run.key, column) {
                 (Some(value), Some(column)) => {
@@ -124,8 +138,8 @@ impl<'m> Runs<'m> {
             };
             sink.commit(written.writer, finished)?;
         }
-        let skipped = self.empty.count(IssueCode::NotARun);
-        Ok((self.empty, skipped))
+        let skipped = self.nowhere.count(IssueCode::NotARun);
+        Ok((self.nowhere, skipped))
     }
 }
 

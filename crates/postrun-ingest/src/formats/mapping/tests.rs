@@ -145,6 +145,30 @@ fn a_wrong_unit_is_refused_or_doubted() {
     assert_eq!(run.requests("ttft_ns"), ["-", "50000000", "-"]);
 }
 
+#[test]
+fn units_too_small_are_doubted_too() {
+    let doubts = |text: &str| one(read(&MAPPING, "t.csv", text.as_bytes())).issue(IssueCode::UnitInDoubt);
+    let rows = |heading: &str, row: &str| format!("{heading}\n0,{row}\n1,{row}\n2,{row}\n");
+    let seconds = "sent_s,ttft_ms,e2e_ms,output_tokens";
+    assert_eq!(doubts(&rows(seconds, "0.6,2.4,50")), 3, "37 us a token");
+    assert_eq!(doubts(&rows(seconds, "0.11,0.9,3")), 3, "a first token after 110 us");
+    assert_eq!(doubts(&rows(seconds, "20,600,50")), 0);
+    let run = one(read(&MAPPING, "t.csv", rows(seconds, "0.11,0.9,20").as_bytes()));
+    assert_eq!((run.issue(IssueCode::NotStreamed), run.requests("ttft_ns")[0].as_str()), (0, "110000"));
+    let dates = |heading: &str| format!("{heading},ttft_ms,e2e_ms\n1700000000.5,200,2000\n1700000001,200,2000\n");
+    assert_eq!((doubts(&dates("sent_ms")), doubts(&dates("sent_s"))), (2, 0));
+    let uptime = "sent_ms,ttft_ms,e2e_ms\n1700000000,200,2000\n1700009000,200,2000\n";
+    assert_eq!(doubts(uptime), 0, "a machine that has been up for 20 days");
+}
+
+#[test]
+fn two_columns_of_one_fact_are_told() {
+    let run = one(read(&MAPPING, "t.csv", b"ttft_ms,ttft_s,e2e_ms\n200,0.3,2000\n"));
+    assert_eq!((run.issue(IssueCode::DoubleFact), run.requests("ttft_ns")), (1, vec!["200000000".to_string()]));
+    let run = one(read(&MAPPING, "t.jsonl", b"{\"ttft_ms\":200,\"ttft_s\":0.3,\"e2e_ms\":2000}\n"));
+    assert_eq!(run.issue(IssueCode::DoubleFact), 1);
+}
+
 /// The bytes of a Parquet file of these columns.
 fn parquet(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
     let batch = RecordBatch::try_from_iter(columns).unwrap();
