@@ -1,6 +1,7 @@
 //! The report as Markdown that code-hosting sites render.
 
 use crate::diagnosis_section;
+use crate::markup::steers;
 use crate::overview::overview;
 use crate::report::{Parts, Reports};
 use crate::section::{Grid, Section};
@@ -91,7 +92,7 @@ fn escape(text: &str) -> String {
                 out.push(c);
             }
             '\n' | '\r' => out.push(' '),
-            c if c.is_control() => {}
+            c if steers(c) => {}
             c => out.push(c),
         }
     }
@@ -105,6 +106,7 @@ mod tests {
     #[test]
     fn recorded_text_is_no_markup_and_own_commands_are_code() {
         assert_eq!(escape("See `postrun explain stalls`."), "See `postrun explain stalls`.");
+        assert_eq!(escape("a\u{1b}[31m\u{202e}b"), "a\\[31mb");
         assert_eq!(escape("`rm` *x* `postrun <b>`"), "\\`rm\\` \\*x\\* \\`postrun \\<b\\>\\`");
     }
 }

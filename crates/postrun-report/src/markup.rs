@@ -1,4 +1,9 @@
-//! Text in HTML and SVG: what was recorded stays text.
+//! Recorded text stays text: what steers whoever shows it, and what could be markup in HTML and SVG.
+
+/// Characters that steer a terminal, or reorder the text around them, instead of being read.
+pub(crate) fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
 
 /// `text` with everything escaped that could be markup; control characters are left out.
 pub(crate) fn escape(text: &str) -> String {
@@ -11,8 +16,8 @@ pub(crate) fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' => out.push('\n'),
-            // They say nothing in a page, and some of them reorder what stands around them.
-            c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => out.push(' '),
+            // They say nothing in a page.
+            c if steers(c) => out.push(' '),
             c => out.push(c),
         }
     }

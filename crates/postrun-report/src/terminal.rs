@@ -1,6 +1,7 @@
 //! The report as text for a terminal.
 
 use crate::diagnosis_section;
+use crate::markup::steers;
 use crate::overview::overview;
 use crate::report::{Parts, Reports};
 use crate::section::{Grid, Section};
@@ -87,8 +88,6 @@ fn alignment(grid: &Grid, column: usize) -> CellAlignment {
 
 /// Recorded text may hold anything; what would steer the terminal is shown as `�`.
 pub fn printable(text: &str) -> String {
-    let steers =
-        |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c);
     text.chars()
         .map(|c| {
             if c == '\n' || c == '\t' {
