@@ -146,9 +146,10 @@ impl Requests {
 
     /// First send to last token or last send, of all measured requests.
     pub(crate) fn extent(&self) -> Option<Window> {
-        let (start_ns, span) = (self.first_send_ns()?, self.span()?);
+        let start_ns = self.first_send_ns()?;
+        let last_token = self.span().map(|span| span.end_ns);
         let sends = (0..self.len()).filter(|i| self.measured[*i]).filter_map(|i| self.sent_ns[i]);
-        Some(Window { start_ns, end_ns: sends.fold(span.end_ns, i64::max) })
+        Some(Window { start_ns, end_ns: sends.chain(last_token).max()? })
     }
 
     /// First send and last token of the ok requests.

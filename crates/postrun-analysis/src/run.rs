@@ -141,7 +141,8 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
 
     let in_flight = InFlight::of(&requests);
     let found = steady::find(&requests, &in_flight, manifest.load.max_concurrency);
-    let axis = requests.first_send_ns().zip(requests.span()).map(|(origin, span)| {
+    // Where nothing was answered, sends alone are a run in time.
+    let axis = requests.first_send_ns().zip(requests.span().or_else(|| requests.extent())).map(|(origin, span)| {
         let (width, n) = timeline::axis(span.end_ns - origin);
         (origin, width, n)
     });

@@ -8,7 +8,7 @@ use crate::report::{Parts, Report};
 use crate::section::{Grid, Section};
 use crate::server_section;
 use crate::spark::spark;
-use crate::wording::{FEW_NOTE, cell, few_mark, metric_label, token_range};
+use crate::wording::{FEW_NOTE, cell, counted, few_mark, metric_label, token_range};
 use postrun_analysis::{
     METRICS, Metric, MetricSummary, Percentile, RunAnalysis, RunValue, Summary, TimelineWindow, without_client,
 };
@@ -72,8 +72,8 @@ pub(crate) fn headline(a: &RunAnalysis) -> Section {
         s.lines.push(format!("only the window from {from} to {to} after the first send"));
     }
     let r = a.requests;
-    let noun = if r.total == 1 { "request" } else { "requests" };
-    let mut requests = format!("{} {noun}: {} ok, {} failed", r.total, r.ok, r.failed);
+    let all = counted(r.total as usize, "request");
+    let mut requests = format!("{all}: {} ok, {} failed", r.ok, r.failed);
     if r.failed > 0 {
         requests.push_str(&format!(" ({})", percent(a.value("failure_rate").unwrap_or(0.0))));
     }
@@ -85,7 +85,7 @@ pub(crate) fn headline(a: &RunAnalysis) -> Section {
     }
     if without_client(m) {
         let known = if r.total > 0 {
-            format!("{} requests, as the server recorded them", r.total)
+            format!("{all}, as the server recorded {}", if r.total == 1 { "it" } else { "them" })
         } else {
             "no records of requests".to_string()
         };
@@ -151,6 +151,13 @@ fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis) -> Section {
     section.table = Some(grid);
     if few {
         section.notes.push(FEW_NOTE.to_string());
+    }
+    let closed = a.manifest.load.max_concurrency.filter(|_| a.manifest.load.request_rate.is_none());
+    if let Some(limit) = closed.filter(|_| metrics.iter().any(|m| m.metric == "client_queue_ms")) {
+        let places = counted(limit as usize, "request");
+        section.notes.push(format!(
+            "Client queue: the wait for a place among the {places} that the client keeps in flight, no lateness of the client."
+        ));
     }
     if a.requests.failed > 0 {
         let rate = percent(a.value("failure_rate").unwrap_or(0.0));
@@ -272,6 +279,9 @@ fn goodput(a: &RunAnalysis) -> Option<Section> {
             let share = if a.facts.requests > 0 { good as f64 / a.facts.requests as f64 } else { 0.0 };
             let rate = cell(rate.map(number));
             format!("{rate} req/s: {good} of {} requests ({}) met {all}", a.facts.requests, percent(share))
+        }
+        (None, _) if a.requests.total > 0 && a.requests.ok == 0 => {
+            format!("Not available for {all}: no request was answered.")
         }
         (None, _) => format!("Not available for {all}: this recording does not hold a value that it is about."),
     });

@@ -3,7 +3,7 @@
 use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
-use super::{Build, Built, Chart, shapes};
+use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::ms;
 use crate::report::Report;
 use crate::wording::metric_label;
@@ -34,7 +34,7 @@ fn build(report: &Report) -> Built {
     let a = &report.run;
     let curves = curves(shapes(a)?);
     if curves.is_empty() {
-        return Err("no latency of single requests is recorded".to_string());
+        return Err(lacking(a, "no latency of single requests is recorded"));
     }
     let most = curves.iter().map(|c| c.count).max().unwrap_or(1) as f64;
     // The last value of n lies at 1 - 1/n, where an axis of nines has a place for it.
