@@ -30,6 +30,7 @@ mod readme;
 mod registry;
 mod regressions;
 mod report_schema;
+mod scarce;
 mod server_side;
 mod support;
 mod tidy;

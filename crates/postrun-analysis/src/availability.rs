@@ -104,6 +104,10 @@ pub(crate) fn explain(
         _ if requests.len() == 0 => {
             ("per-request records: the file holds the client's summary only".to_string(), supplier(Table::Requests, ""))
         }
+        // Whatever is recorded of failed requests: no metric counts them.
+        _ if !of_server && !(0..requests.len()).any(|i| requests.counts(i)) => {
+            ("no request was answered in full".to_string(), "a run in which requests are answered")
+        }
         Some((table, column)) => (format!("{} not recorded", fact(*table, column)), supplier(*table, column)),
         None if windowed => ("no value for a window".to_string(), "the report of the whole run"),
         None if of_server => ("too few samples of the server lie in the run".to_string(), supplier(Table::Samples, "")),

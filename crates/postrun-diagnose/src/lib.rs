@@ -27,7 +27,7 @@ pub static RULES_FILE: postrun_schema::Doc = postrun_schema::Doc::from_source(in
 
 pub use rule_set::{RuleSet, RulesFileError};
 pub use rules::{RULES, find_rule};
-pub use sweep::{Sweep, SweepStep, diagnose_sweep, sweep};
+pub use sweep::{Sweep, SweepStep, diagnose_sweep, has_loads, reported_sweep, sweep};
 pub use thresholds::{Threshold, Thresholds};
 pub use user_rule::UserRule;
 pub use view::RunView;

@@ -18,6 +18,10 @@ pub struct Sweep<'a> {
     pub steps: Vec<SweepStep<'a>>,
     /// Unit of the throughput.
     pub throughput_unit: &'static str,
+    /// Of latencies.
+    pub percentile: u8,
+    /// Latencies, and throughput where it is known, are the clients' own figures.
+    pub reported: bool,
 }
 
 /// What is compared from run to run.
@@ -29,14 +33,14 @@ pub struct SweepStep<'a> {
     pub load: f64,
     /// Output tokens a second, or requests a second where tokens are not known.
     pub throughput: f64,
-    /// P95 of TTFT, in milliseconds.
-    pub ttft_p95_ms: Option<f64>,
-    /// P95 of the end-to-end time, in milliseconds.
-    pub e2e_p95_ms: Option<f64>,
+    /// The sweep's percentile of TTFT, in milliseconds.
+    pub ttft_ms: Option<f64>,
+    /// The sweep's percentile of the end-to-end time, in milliseconds.
+    pub e2e_ms: Option<f64>,
 }
 
 /// The load of a run, where it has one of the kind.
-type LoadOf<'a> = &'a dyn Fn(&RunAnalysis) -> Option<f64>;
+type LoadOf = fn(&RunAnalysis) -> Option<f64>;
 
 /// A finding about runs of rising load: the first step from which on throughput gains less than a tenth while P95 of TTFT
 /// or e2e grows by half. `None` where there is no such step, or where the runs are no sweep: fewer than two different loads,
@@ -50,8 +54,7 @@ pub fn diagnose_sweep(runs: &[RunAnalysis], set: &RuleSet) -> Option<Finding> {
     for pair in steps.windows(2) {
         let [before, after] = pair else { continue };
         let gain = after.throughput / before.throughput - 1.0;
-        let latencies =
-            [("ttft_ms", before.ttft_p95_ms, after.ttft_p95_ms), ("e2e_ms", before.e2e_p95_ms, after.e2e_p95_ms)];
+        let latencies = [("ttft_ms", before.ttft_ms, after.ttft_ms), ("e2e_ms", before.e2e_ms, after.e2e_ms)];
         let grown = latencies.into_iter().filter_map(|(metric, before, after)| {
             let (before, after) = before.zip(after).filter(|(before, _)| *before > 0.0)?;
             Some((metric, before, after, after / before - 1.0))
@@ -65,43 +68,93 @@ pub fn diagnose_sweep(runs: &[RunAnalysis], set: &RuleSet) -> Option<Finding> {
     None
 }
 
+/// Percentiles that clients report, the one that postrun shows first.
+const REPORTED: [u8; 4] = [95, 99, 90, 50];
+
+/// Where the figures of a sweep come from.
+#[derive(Debug, Clone, Copy)]
+enum Figures {
+    /// From the records.
+    Computed,
+    /// From the clients' summaries, which have this percentile.
+    Reported(u8),
+}
+
 /// Runs by rising load; one a load, the first of those with the same. `None` where they are no sweep.
 pub fn sweep<'a>(runs: impl Iterator<Item = &'a RunAnalysis>) -> Option<Sweep<'a>> {
     let runs: Vec<&RunAnalysis> = runs.collect();
+    of_figures(&runs, Figures::Computed)
+}
+
+/// The same by what the clients reported, for runs of which only summaries are left: by the first percentile that two runs
+/// have.
+pub fn reported_sweep<'a>(runs: impl Iterator<Item = &'a RunAnalysis>) -> Option<Sweep<'a>> {
+    let runs: Vec<&RunAnalysis> = runs.collect();
+    let with_latency = |s: &Sweep<'_>| {
+        [|s: &SweepStep<'_>| s.ttft_ms, |s: &SweepStep<'_>| s.e2e_ms]
+            .iter()
+            .any(|get| s.steps.iter().filter(|step| get(step).is_some()).count() >= 2)
+    };
+    REPORTED.into_iter().filter_map(|p| of_figures(&runs, Figures::Reported(p))).find(with_latency)
+}
+
+/// Whether the runs have rising loads at all, whatever is known of them.
+pub fn has_loads<'a>(runs: impl Iterator<Item = &'a RunAnalysis>) -> bool {
+    loads(&runs.collect::<Vec<_>>()).is_some()
+}
+
+/// What rises from run to run, its unit, and how to get it.
+fn loads(runs: &[&RunAnalysis]) -> Option<(&'static str, &'static str, LoadOf)> {
     let rates = runs.iter().all(|r| r.manifest.load.request_rate.is_some());
     let limits = runs.iter().all(|r| r.manifest.load.max_concurrency.is_some());
-    let of_rate = |r: &RunAnalysis| r.manifest.load.request_rate;
-    let of_limit = |r: &RunAnalysis| r.manifest.load.max_concurrency.map(f64::from);
-    let differ = |load: &dyn Fn(&RunAnalysis) -> Option<f64>| {
+    let of_rate: LoadOf = |r| r.manifest.load.request_rate;
+    let of_limit: LoadOf = |r| r.manifest.load.max_concurrency.map(f64::from);
+    let differ = |load: LoadOf| {
         let mut loads: Vec<f64> = runs.iter().filter_map(|run| load(run)).collect();
         loads.sort_by(f64::total_cmp);
         loads.dedup();
         loads.len() >= 2
     };
-    let (name, unit, load): (_, _, LoadOf<'_>) = if rates && differ(&of_rate) {
-        ("request rate", "req/s", &of_rate)
-    } else if limits && differ(&of_limit) {
-        ("concurrency", "requests", &of_limit)
+    if rates && differ(of_rate) {
+        Some(("request rate", "req/s", of_rate))
+    } else if limits && differ(of_limit) {
+        Some(("concurrency", "requests", of_limit))
     } else {
-        return None;
+        None
+    }
+}
+
+fn of_figures<'a>(runs: &[&'a RunAnalysis], figures: Figures) -> Option<Sweep<'a>> {
+    let (name, unit, load) = loads(runs)?;
+    let reported = |run: &RunAnalysis, metric: &str, stat: &str| {
+        run.reported.iter().find(|f| f.metric == metric && f.stat == stat)?.reported.filter(|v| v.is_finite())
     };
-    let p95 = |run: &RunAnalysis, metric: &str| run.metric(metric)?.stat("p95").map(|ns| ns / 1e6);
+    let latency = |run: &RunAnalysis, metric: &str| match figures {
+        Figures::Computed => run.metric(metric)?.stat("p95").map(|ns| ns / 1e6),
+        Figures::Reported(p) => reported(run, metric, &format!("p{p}")),
+    };
+    let rate = |run: &RunAnalysis, metric: &str| match figures {
+        Figures::Computed => run.value(metric),
+        Figures::Reported(_) => reported(run, metric, "value").or_else(|| run.value(metric)),
+    };
+    let tokens = runs.iter().all(|run| rate(run, "output_tokens_per_s").is_some());
+    let throughput = if tokens { "output_tokens_per_s" } else { "requests_per_s" };
     let step = |run: &&'a RunAnalysis| {
         let run = *run;
-        let throughput = run_throughput(run).filter(|t| *t > 0.0)?;
+        let throughput = rate(run, throughput).filter(|t| *t > 0.0)?;
         let load = load(run).filter(|l| l.is_finite())?;
-        Some(SweepStep { run, load, throughput, ttft_p95_ms: p95(run, "ttft_ms"), e2e_p95_ms: p95(run, "e2e_ms") })
+        Some(SweepStep { run, load, throughput, ttft_ms: latency(run, "ttft_ms"), e2e_ms: latency(run, "e2e_ms") })
     };
     let mut steps: Vec<SweepStep<'_>> = runs.iter().filter_map(step).collect();
     steps.sort_by(|a, b| a.load.total_cmp(&b.load));
     steps.dedup_by(|later, first| later.load == first.load);
-    let tokens = steps.iter().all(|s| s.run.value("output_tokens_per_s").is_some());
     let throughput_unit = if tokens { "output tokens/s" } else { "requests/s" };
-    (steps.len() >= 2).then_some(Sweep { load: name, load_unit: unit, steps, throughput_unit })
-}
-
-fn run_throughput(run: &RunAnalysis) -> Option<f64> {
-    run.value("output_tokens_per_s").or_else(|| run.value("requests_per_s"))
+    let (percentile, reported) = match figures {
+        Figures::Computed => (95, false),
+        Figures::Reported(p) => (p, true),
+    };
+    let sweep = Sweep { load: name, load_unit: unit, steps, throughput_unit, percentile, reported };
+    (sweep.steps.len() >= 2).then_some(sweep)
 }
 
 fn finding(

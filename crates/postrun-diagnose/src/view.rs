@@ -99,10 +99,18 @@ impl RunView<'_> {
         Some((stalls.total_ns(class) as f64 / 1e9, stalls.count(class)))
     }
 
-    /// Seconds that requests spent between first and last token, over all requests.
+    /// Seconds that requests spent between first and last token, over all requests. `None` where that is nothing, or
+    /// where first tokens come after last ones: such times contradict each other.
     pub fn decode_s(&self) -> Option<f64> {
         let (e2e, ttft) = (self.stat("e2e_ms", "mean")?, self.stat("ttft_ms", "mean")?);
-        Some((e2e - ttft).max(0.0) * self.count("e2e_ms") as f64 / 1e3)
+        Some((e2e - ttft) * self.count("e2e_ms") as f64 / 1e3).filter(|s| *s > 0.0)
+    }
+
+    /// What part of decode `seconds` of pauses are. `None` where they do not fit into it: whoever says so has other
+    /// requests or another unit in one of the two, and a share would be made up.
+    pub fn share_of_decode(&self, seconds: f64) -> Option<f64> {
+        let share = seconds / self.decode_s()?;
+        (share <= FITS).then_some(share.min(1.0))
     }
 
     /// Weight of a finding by the share of all requests' time that it explains, or of a figure that it makes up, 0 to 1: the
@@ -119,6 +127,11 @@ impl RunView<'_> {
         }
     }
 
+    /// What part of the time of all requests `seconds` over all of them are.
+    pub fn share_of_time_s(&self, seconds: f64) -> f64 {
+        self.e2e_s().filter(|all| *all > 0.0).map_or(0.0, |all| (seconds / all).clamp(0.0, 1.0))
+    }
+
     /// Seconds from send to last token, over all requests.
     pub fn e2e_s(&self) -> Option<f64> {
         Some(self.stat("e2e_ms", "mean")? * self.count("e2e_ms") as f64 / 1e3)
@@ -131,6 +144,12 @@ pub(crate) fn requests_answered(run: &RunAnalysis) -> Option<f64> {
     Some(run.requests.ok as f64).filter(above_zero).or(run.facts.server.requests_finished.filter(above_zero))
 }
 
+/// Pauses and decode are not of exactly the same requests: one may lack its first or its last token.
+const FITS: f64 = 1.05;
+
+/// What a rule that judges pauses by their share of decode needs.
+pub(crate) const DECODE_TIMES: &str = "times of first and last tokens between which the pauses of the streams fit";
+
 /// `4.1 s`, `830 ms`.
 pub fn time_text(ms: f64) -> String {
     match ms.abs() {
@@ -139,6 +158,11 @@ pub fn time_text(ms: f64) -> String {
         v if v >= 10.0 => format!("{ms:.0} ms"),
         _ => format!("{ms:.1} ms"),
     }
+}
+
+/// `1 request`, `12 requests`.
+pub fn counted(n: f64, noun: &str) -> String {
+    if n == 1.0 { format!("1 {noun}") } else { format!("{n:.0} {noun}s") }
 }
 
 /// `83 %`.

@@ -22,12 +22,18 @@ pub(crate) fn schema() -> SchemaRef {
     Arc::new(Schema::new([run].into_iter().chain(recorded.fields().iter().cloned()).chain(metrics).collect::<Vec<_>>()))
 }
 
-/// Hands out the rows, batch by batch.
+/// What to say of a table without rows.
+pub(crate) fn nothing(rows: usize) -> Vec<String> {
+    let said = "no request is recorded, the file holds a summary only: the table has its columns and no row";
+    if rows == 0 { vec![said.to_string()] } else { Vec::new() }
+}
+
+/// Hands out the rows, batch by batch, and gives their number.
 pub(crate) fn each(
     dataset: &Dataset,
     mut each: impl FnMut(RecordBatch) -> Result<(), ExportError>,
-) -> Result<(), ExportError> {
-    let Some(path) = dataset.path(Table::Requests) else { return Ok(()) };
+) -> Result<usize, ExportError> {
+    let Some(path) = dataset.path(Table::Requests) else { return Ok(0) };
     let (schema, recorded) = (schema(), Table::Requests.arrow_schema());
     let label = dataset.manifest().label.as_str();
     let mut from = 0;
@@ -49,7 +55,7 @@ pub(crate) fn each(
         each(RecordBatch::try_new(schema.clone(), columns.collect())?)?;
         from += rows;
     }
-    Ok(())
+    Ok(from)
 }
 
 /// A value of a metric in the unit that its id ends in.

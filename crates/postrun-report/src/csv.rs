@@ -1,5 +1,6 @@
 //! The report as one long CSV table: a row a figure, so that a spreadsheet or a data frame can pivot it.
 
+use crate::markup::steers;
 use crate::report::Reports;
 use crate::wording::unit_name;
 use postrun_analysis::{MetricSummary, RunValue};
@@ -96,10 +97,12 @@ impl Out {
     }
 }
 
-/// A text as a cell: quoted where it has to be, and never the start of a spreadsheet formula.
+/// A text as a cell: quoted where it has to be, never the start of a spreadsheet formula, and with `�` for what would
+/// steer the terminal or the editor that shows the file. Line breaks and tabs stay.
 pub fn csv_field(text: &str) -> String {
-    let text =
-        if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) { format!("'{text}") } else { text.to_string() };
+    let shown = |c: char| if steers(c) && !matches!(c, '\n' | '\r' | '\t') { '\u{fffd}' } else { c };
+    let text: String = text.chars().map(shown).collect();
+    let text = if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) { format!("'{text}") } else { text };
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text,
@@ -115,5 +118,6 @@ mod tests {
         assert_eq!(csv_field("a,b"), "\"a,b\"");
         assert_eq!(csv_field("say \"hi\""), "\"say \"\"hi\"\"\"");
         assert_eq!(csv_field("=1+1"), "'=1+1");
+        assert_eq!(csv_field("a\u{1b}[31m\u{202e}b\nc\td"), "\"a\u{fffd}[31m\u{fffd}b\nc\td\"");
     }
 }

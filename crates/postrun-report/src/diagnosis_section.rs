@@ -3,6 +3,7 @@
 use crate::quantity::{number, plain};
 use crate::report::{Parts, Report};
 use crate::section::Section;
+use crate::wording::counted;
 use postrun_diagnose::{Advice, Diagnosis, Evidence, Finding, Severity};
 
 /// Measures, evidence and rules named before "and n more".
@@ -50,7 +51,9 @@ fn nothing(d: &Diagnosis) -> String {
     let next = missing.map(|m| format!(" Most useful next: {m}.")).unwrap_or_default();
     match (clear, not) {
         (0, not) => format!("No verdict: none of {not} rules could be judged from this recording.{next}"),
+        (1, 0) => "Nothing is wrong by the only rule.".to_string(),
         (clear, 0) => format!("Nothing is wrong by any of {clear} rules."),
+        (1, not) => format!("Nothing found by the one rule that could be judged; {not} could not.{next}"),
         (clear, not) => format!("Nothing found by the {clear} rules that could be judged; {not} could not.{next}"),
     }
 }
@@ -115,7 +118,7 @@ fn counts(d: &Diagnosis) -> String {
         0 => String::new(),
         n => format!(", {n} could not be judged (`postrun diagnose` says why)"),
     };
-    let clear = if d.cleared.len() == 1 { "1 rule is".to_string() } else { format!("{} rules are", d.cleared.len()) };
+    let clear = format!("{} {}", counted(d.cleared.len(), "rule"), if d.cleared.len() == 1 { "is" } else { "are" });
     format!("{clear} clear{not}.")
 }
 

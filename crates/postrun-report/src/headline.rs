@@ -2,6 +2,7 @@
 
 use crate::quantity::{bytes, number, percent, seconds, setting};
 use crate::section::Section;
+use crate::wording::counted;
 use postrun_analysis::{RunAnalysis, without_client};
 
 /// Tool, model, requests, load and files.
@@ -23,8 +24,8 @@ pub(crate) fn headline(a: &RunAnalysis) -> Section {
         s.lines.push(format!("only the window from {from} to {to} after the first send"));
     }
     let r = a.requests;
-    let noun = if r.total == 1 { "request" } else { "requests" };
-    let mut requests = format!("{} {noun}: {} ok, {} failed", r.total, r.ok, r.failed);
+    let all = counted(r.total as usize, "request");
+    let mut requests = format!("{all}: {} ok, {} failed", r.ok, r.failed);
     if r.failed > 0 {
         requests.push_str(&format!(" ({})", percent(a.value("failure_rate").unwrap_or(0.0))));
     }
@@ -36,7 +37,7 @@ pub(crate) fn headline(a: &RunAnalysis) -> Section {
     }
     if without_client(m) {
         let known = if r.total > 0 {
-            format!("{} requests, as the server recorded them", r.total)
+            format!("{all}, as the server recorded {}", if r.total == 1 { "it" } else { "them" })
         } else {
             "no records of requests".to_string()
         };

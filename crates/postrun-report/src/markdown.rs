@@ -113,6 +113,7 @@ mod tests {
     #[test]
     fn recorded_text_is_no_markup_and_own_commands_are_code() {
         assert_eq!(escape("See `postrun explain stalls`."), "See `postrun explain stalls`.");
+        assert_eq!(escape("a\u{1b}[31m\u{202e}b"), "a\\[31mb");
         assert_eq!(escape("`rm` *x* `postrun <b>`"), "\\`rm\\` \\*x\\* \\`postrun \\<b\\>\\`");
     }
 }

@@ -1,4 +1,4 @@
-//! Text in HTML and SVG: what was recorded stays text.
+//! Recorded text stays text: what steers whoever shows it, and what could be markup in HTML and SVG.
 
 /// True for what is no text but steers it: control characters, separators of lines, and marks that reorder what stands
 /// around them.

@@ -17,7 +17,7 @@ pub(crate) fn of_run(a: &RunAnalysis) -> Option<Section> {
         if stalls.count(class) == 0 {
             continue;
         }
-        let longest = stalls.longest.iter().find(|s| s.class == class);
+        let longest = stalls.longest_of(class);
         grid.push(vec![
             words(class).to_string(),
             stalls.count(class).to_string(),

@@ -10,7 +10,7 @@ use crate::report::{Parts, Report};
 use crate::section::{Grid, Section};
 use crate::server_section;
 use crate::spark::spark;
-use crate::wording::{cell, few_mark, metric_label, token_range, unit_name};
+use crate::wording::{cell, counted, few_mark, metric_label, token_range, unit_name};
 use crate::workload_section;
 use postrun_analysis::{METRICS, Metric, MetricSummary, RunAnalysis, RunValue, Summary, TimelineWindow};
 use postrun_schema::{Issue, IssueCode, Severity, Table};
@@ -59,6 +59,13 @@ pub(crate) fn figures(report: &Report, width: usize) -> Vec<(&'static str, Secti
 /// How fast requests were answered, with the 95 % intervals of the percentiles.
 fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis) -> Section {
     let mut section = distributions::section(title, &latency_rows(metrics, a), a, Columns::default());
+    let closed = a.manifest.load.max_concurrency.filter(|_| a.manifest.load.request_rate.is_none());
+    if let Some(limit) = closed.filter(|_| metrics.iter().any(|m| m.metric == "client_queue_ms")) {
+        let places = counted(limit as usize, "request");
+        section.notes.push(format!(
+            "Client queue: the wait for a place among the {places} that the client keeps in flight, no lateness of the client."
+        ));
+    }
     if a.requests.failed > 0 {
         let rate = percent(a.value("failure_rate").unwrap_or(0.0));
         section.notes.push(format!("Failed requests ({rate}) are in no latency."));
@@ -164,6 +171,9 @@ fn goodput(a: &RunAnalysis) -> Option<Section> {
             let share = if a.facts.requests > 0 { good as f64 / a.facts.requests as f64 } else { 0.0 };
             let rate = cell(rate.map(number));
             format!("{rate} req/s: {good} of {} requests ({}) met {all}", a.facts.requests, percent(share))
+        }
+        (None, _) if a.requests.total > 0 && a.requests.ok == 0 => {
+            format!("Not available for {all}: no request was answered.")
         }
         (None, _) => format!("Not available for {all}: this recording does not hold a value that it is about."),
     });

@@ -76,7 +76,7 @@ pub enum IssueCode {
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 50] = [
+    pub const ALL: [IssueCode; 53] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,

@@ -17,7 +17,8 @@ pub struct Failures {
     pub failed_prompt_tokens: Option<f64>,
     /// Median prompt of the answered ones.
     pub ok_prompt_tokens: Option<f64>,
-    /// Largest share of the failed requests that was sent within one tenth of the run; null without send times.
+    /// Largest share of the failed requests that was sent within one tenth of the run; null without send times, or
+    /// where all were sent at once.
     pub in_one_tenth: Option<f64>,
     /// The first of them.
     pub named: Vec<u32>,
@@ -53,7 +54,8 @@ fn in_one_tenth(r: &Requests, measured: &[usize], failed: &[usize]) -> Option<f6
         sends
     };
     let (all, own) = (sends(measured), sends(failed));
-    let width = (all.last()?.saturating_sub(*all.first()?)) / 10;
+    // A run that was sent at once has no tenths.
+    let width = Some(all.last()?.saturating_sub(*all.first()?)).filter(|length| *length > 0)? / 10;
     let within =
         |from: i64| own.partition_point(|at| *at <= from.saturating_add(width)) - own.partition_point(|at| *at < from);
     let most = own.iter().map(|from| within(*from)).max()?;

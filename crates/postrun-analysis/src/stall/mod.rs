@@ -124,6 +124,8 @@ pub struct Stalls {
     pub ns_by_class: [i64; 4],
     /// The longest, longest first, at most 1,000.
     pub longest: Vec<Stall>,
+    /// The longest of each class, whether or not it is among those.
+    pub longest_by_class: [Option<Stall>; 4],
 }
 
 impl Stalls {
@@ -135,6 +137,12 @@ impl Stalls {
     /// How many were judged to be of a class with a confidence of 0.7 or more.
     pub fn sure(&self, class: StallClass) -> u64 {
         of_class(&self.sure_by_class, class)
+    }
+
+    /// The longest pause of a class.
+    pub fn longest_of(&self, class: StallClass) -> Option<&Stall> {
+        let at = StallClass::ALL.iter().position(|c| *c == class)?;
+        self.longest_by_class.get(at)?.as_ref()
     }
 
     /// Nanoseconds in pauses of a class, over all requests.

@@ -166,20 +166,25 @@ fn preempted(judged: &[Pause]) -> Vec<(u32, i64)> {
 
 fn listed<'a>(judged: impl Iterator<Item = &'a Pause> + Clone, total: u64, timed: bool) -> Stalls {
     let mut stalls = Stalls { total, ..Stalls::default() };
+    let order = |p: &Pause| (Reverse(p.gap.length_ns()), p.gap.from_ns, p.gap.request);
+    let mut longest: [Option<&Pause>; 4] = [None; 4];
     for pause in judged.clone() {
         let Some(verdict) = pause.verdict else { continue };
         let Some(at) = StallClass::ALL.iter().position(|c| *c == verdict.class) else { continue };
         stalls.by_class[at] += 1;
         stalls.sure_by_class[at] += u64::from(verdict.confidence >= SURE);
         stalls.ns_by_class[at] = stalls.ns_by_class[at].saturating_add(pause.gap.length_ns());
+        if longest[at].is_none_or(|other| order(pause) < order(other)) {
+            longest[at] = Some(pause);
+        }
     }
-    let mut pauses: Vec<(Reverse<i64>, &Pause)> = judged.map(|p| (Reverse(p.gap.length_ns()), p)).collect();
-    let order = |(length, p): &(Reverse<i64>, &Pause)| (*length, p.gap.from_ns, p.gap.request);
+    stalls.longest_by_class = longest.map(|p| p.and_then(|p| p.to_stall(timed)));
+    let mut pauses: Vec<&Pause> = judged.collect();
     if pauses.len() > LISTED {
-        pauses.select_nth_unstable_by_key(LISTED, order);
+        pauses.select_nth_unstable_by_key(LISTED, |p| order(p));
         pauses.truncate(LISTED);
     }
-    pauses.sort_unstable_by_key(order);
-    stalls.longest = pauses.into_iter().filter_map(|(_, p)| p.to_stall(timed)).collect();
+    pauses.sort_unstable_by_key(|p| order(p));
+    stalls.longest = pauses.into_iter().filter_map(|p| p.to_stall(timed)).collect();
     stalls
 }

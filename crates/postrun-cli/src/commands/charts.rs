@@ -3,7 +3,7 @@
 use crate::error::CliError;
 use crate::output::{file_names, say, write_file};
 use postrun_report::{Picture, Reports, Theme, pictures};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Writes what can be drawn below `dir`, a folder a run where there are several, and says what cannot.
@@ -11,12 +11,12 @@ pub fn write(reports: &Reports, dir: &Path) -> Result<(), CliError> {
     let several = reports.runs.len() > 1;
     let labels = || reports.runs.iter().map(|r| r.run.manifest.label.as_str());
     let folders: BTreeMap<&str, String> = labels().zip(file_names(labels())).collect();
-    let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut written = 0;
     let pictures = pictures(reports);
     for picture in &pictures {
         if let Some(why) = picture.missing() {
-            missing.entry(why).or_default().push(picture.chart.id);
+            missing.entry(why).or_default().insert(picture.chart.id);
             continue;
         }
         let folder = match picture.run.and_then(|run| folders.get(run)) {
@@ -28,8 +28,7 @@ pub fn write(reports: &Reports, dir: &Path) -> Result<(), CliError> {
         written += 1;
     }
     for (why, charts) in missing {
-        let mut charts = charts;
-        charts.dedup();
+        let charts: Vec<&str> = charts.into_iter().collect();
         say(&format!("not drawn: {}: {why}", charts.join(", ")));
     }
     say(&format!("{written} charts written to {}", dir.display()));

@@ -24,6 +24,11 @@ pub fn run(args: ExportArgs) -> Result<(), CliError> {
     match (opened.datasets.as_slice(), output) {
         ([dataset], None) => to_stdout(target, dataset),
         ([dataset], Some(path)) if !path.is_dir() => to_file(target, dataset, path),
+        (datasets, Some(file)) if !file.is_dir() && file.extension().is_some_and(|e| e == target.ending) => {
+            let n = datasets.len();
+            let named = file.display();
+            Err(CliError::Argument(format!("{n} runs do not go into the one file {named}; name a folder with -o")))
+        }
         (datasets, Some(dir)) => to_folder(target, datasets, dir),
         (datasets, None) => {
             let n = datasets.len();

@@ -66,7 +66,10 @@ fn check(v: &RunView<'_>) -> Verdict {
     let severity = if share >= v.limit("critical_share") { Severity::Critical } else { Severity::Warning };
     let like = details.and_then(unlike).unwrap_or_default();
     let summary = format!("{} of {} requests failed and are in no latency{like}", counts.failed, counts.total);
-    let text = format!("latencies are those of the {} that were answered", percent_text(1.0 - share));
+    let text = match counts.ok {
+        0 => "no request was answered: there is no latency to read".to_string(),
+        _ => format!("latencies are those of the {} that were answered", percent_text(1.0 - share)),
+    };
     let prompts = details.and_then(|f| f.failed_prompt_tokens.zip(f.ok_prompt_tokens));
     let prompts = prompts.map(|(failed, ok)| {
         Evidence::new("prompt_tokens", "p50 of failed", failed, "tokens").against(ok, "answered requests")

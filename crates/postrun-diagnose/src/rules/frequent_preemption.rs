@@ -24,7 +24,7 @@ use crate::finding::{Effect, Evidence, Finding, Severity, Verdict};
 use crate::measure::Measure;
 use crate::rule::Rule;
 use crate::thresholds::Threshold;
-use crate::view::{RunView, time_text};
+use crate::view::{RunView, counted, time_text};
 use postrun_analysis::{Preemption, StallClass};
 use postrun_schema::Doc;
 
@@ -70,7 +70,7 @@ fn by_count(v: &RunView<'_>, total: f64, p: &Preemption) -> Verdict {
     let limit = v.limit("per_request");
     let count = Evidence::new("preemption_total", "value", total, "preemptions");
     let Some(requests) = v.requests_answered() else {
-        let summary = format!("{total:.0} preemptions");
+        let summary = counted(total, "preemption");
         return finding(v, Severity::Warning, summary, count).sure(0.8).weighing(0.5).into();
     };
     let per_request = total / requests;
@@ -82,11 +82,16 @@ fn by_count(v: &RunView<'_>, total: f64, p: &Preemption) -> Verdict {
     let severity = if grave { Severity::Critical } else { Severity::Warning };
     let hit = p.requests_hit.or(p.requests_hit_at_least);
     let name = if p.requests_hit.is_some() { "requests_hit" } else { "requests_hit_at_least" };
-    let mut finding = finding(v, severity, format!("{total:.0} preemptions in a run of {requests:.0} requests"), count)
-        .and(rate)
-        .and_if(hit.map(|n| Evidence::new(&format!("preemption.{name}"), "value", n as f64, "requests")));
+    let mut finding = finding(
+        v,
+        severity,
+        format!("{} in a run of {}", counted(total, "preemption"), counted(requests, "request")),
+        count,
+    )
+    .and(rate)
+    .and_if(hit.map(|n| Evidence::new(&format!("preemption.{name}"), "value", n as f64, "requests")));
     if let Some((lost, n)) = p.decode_s.filter(|s| *s > 0.0).zip(hit) {
-        let share = v.e2e_s().filter(|_| p.requests_hit.is_some()).map(|all| lost / all.max(1e-9));
+        let share = v.e2e_s().filter(|_| p.requests_hit.is_some()).map(|all| (lost / all.max(1e-9)).min(1.0));
         let text = match p.requests_hit {
             Some(_) => format!(
                 "{n} of {requests:.0} requests were hit and lost {} each after their first token",
@@ -126,9 +131,9 @@ fn by_pauses(v: &RunView<'_>) -> Verdict {
             _ => missing(),
         };
     }
-    let share = v.e2e_s().map(|all| seconds / all.max(1e-9));
+    let share = v.e2e_s().map(|all| (seconds / all.max(1e-9)).min(1.0));
     let text = format!("these pauses add up to {}", time_text(seconds * 1e3));
-    let summary = format!("{sure} pauses of streams look like preemption in a run of {:.0} requests", v.ok());
+    let summary = format!("{sure} pauses of streams look like preemption in a run of {}", counted(v.ok(), "request"));
     let rate = Evidence::new("stalls.preemption", "sure ones per request", per_request, "per request");
     finding(v, Severity::Warning, summary, evidence)
         .and(rate.against(limit, "threshold"))

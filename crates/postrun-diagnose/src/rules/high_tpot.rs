@@ -66,7 +66,10 @@ fn check(v: &RunView<'_>) -> Verdict {
     let severity = if p50 >= v.limit("critical_p50_ms") { Severity::Critical } else { Severity::Warning };
     let share = v.decode_s().zip(v.e2e_s()).map(|(decode, all)| decode / all.max(1e-9));
     let summary = format!("a token takes {} at the median: {:.1} tokens a second", time_text(p50), 1e3 / p50.max(1e-9));
-    let text = format!("decoding is {} of the time of all requests", percent_text(share.unwrap_or(0.0)));
+    let text = match share {
+        Some(share) => format!("decoding is {} of the time of all requests", percent_text(share)),
+        None => "how much of the time of all requests decoding is, the recorded times do not say".to_string(),
+    };
     let amount = p50 - v.limit("p50_ms");
     // Where few requests share a step, a smaller batch does not help.
     let crowded = v.run.evidence.crowding.as_ref().is_some_and(|c| c.factor >= 1.5);

@@ -24,7 +24,7 @@ use crate::finding::{Effect, Evidence, Finding, Severity, Verdict};
 use crate::measure::Measure;
 use crate::rule::Rule;
 use crate::thresholds::Threshold;
-use crate::view::{RunView, percent_text, time_text, times_text};
+use crate::view::{DECODE_TIMES, RunView, percent_text, time_text, times_text};
 use postrun_analysis::StallClass;
 use postrun_schema::Doc;
 
@@ -75,10 +75,11 @@ fn check(v: &RunView<'_>) -> Verdict {
         return Verdict::NotChecked(vec!["at least 100 gaps between chunks".to_string()]);
     }
     let spread = spread.against(mean, "mean of ITL");
-    let decode_s = v.decode_s().unwrap_or(0.0).max(1e-9);
     let pauses = |class| v.pauses(class).unwrap_or_default();
     let ((all_s, all), (single_s, single)) = (pauses(StallClass::GlobalStall), pauses(StallClass::Jitter));
-    let share = (all_s + single_s) / decode_s;
+    let Some(share) = v.share_of_decode(all_s + single_s) else {
+        return Verdict::NotChecked(vec![DECODE_TIMES.to_string()]);
+    };
     let time = Evidence::new("stalls.global_stall_and_jitter", "share of decode", share, "share");
     let time = time.against(v.limit("pause_share"), "threshold").of(all + single);
     let bunched = p50 < v.limit("p50_over_mean") * mean && mean >= 2.0;
@@ -95,15 +96,15 @@ fn check(v: &RunView<'_>) -> Verdict {
     let first = if bunched || single_s > all_s { Measure::LessLogging } else { Measure::ProfileHost };
     let second = if first == Measure::LessLogging { Measure::ProfileHost } else { Measure::LessLogging };
     let summary = format!("{what}: P99 of ITL is {} its mean ({})", times_text(p99 / mean.max(1e-9)), time_text(p99));
-    let text = format!("unexplained pauses are {} of decode", percent_text(share.min(1.0)));
+    let text = format!("unexplained pauses are {} of decode", percent_text(share));
     let amount = p99 - mean;
     Finding::new(Severity::Warning, summary, spread, v.advise(first))
         .and(time)
         .and_if(middle)
         .and_if(worst(v))
         .sure(if bunched || all_s >= single_s { 0.8 } else { 0.65 })
-        .with_effect(Effect { metric: "itl_ms", amount, unit: "ms", share: Some(share.min(1.0)), text })
-        .weighing(v.weight(if bunched { 0.2 } else { (all_s + single_s) / v.e2e_s().unwrap_or(decode_s).max(1e-9) }))
+        .with_effect(Effect { metric: "itl_ms", amount, unit: "ms", share: Some(share), text })
+        .weighing(v.weight(if bunched { 0.2 } else { v.share_of_time_s(all_s + single_s) }))
         .try_also(v.advise_all([second, Measure::WatchQueue, Measure::BucketByLength, Measure::CapOutputs]))
         .into()
 }

@@ -161,7 +161,7 @@ fn stands_still(v: &RunView<'_>, l: &Lateness) -> Option<Finding> {
     let beyond = l.bunched_share - l.bunched_by_chance;
     let random = l.burstiness.is_none_or(|b| b >= 0.8) && l.asked_per_s.is_some();
     let (seconds, pauses) = v.pauses(StallClass::GlobalStall)?;
-    let share = seconds / v.decode_s()?.max(1e-9);
+    let share = v.share_of_decode(seconds)?;
     if !random || beyond < v.limit("bunched") || share < v.limit("stalled") {
         return None;
     }
@@ -173,7 +173,7 @@ fn stands_still(v: &RunView<'_>, l: &Lateness) -> Option<Finding> {
     let text = format!("pauses of the client add up to {} over all requests", time_text(seconds * 1e3));
     let first = Evidence::new("bunched_sends", "share", l.bunched_share, "share").of(l.requests);
     let pause = Evidence::new("stalls.global_stall", "share of decode", share, "share").of(pauses);
-    let effect = Effect { metric: "itl_ms", amount: seconds, unit: "s", share: Some(share.min(1.0)), text };
+    let effect = Effect { metric: "itl_ms", amount: seconds, unit: "s", share: Some(share), text };
     let first = first.against(l.bunched_by_chance, "by chance");
     Some(finding(v, summary, first).and(pause).sure(0.8).with_effect(effect).weighing(0.9))
 }

@@ -22,7 +22,7 @@ use crate::finding::{Effect, Evidence, Finding, Severity, Verdict};
 use crate::measure::Measure;
 use crate::rule::Rule;
 use crate::thresholds::Threshold;
-use crate::view::{RunView, percent_text, time_text};
+use crate::view::{DECODE_TIMES, RunView, percent_text, time_text};
 use postrun_analysis::StallClass;
 use postrun_schema::Doc;
 
@@ -45,13 +45,13 @@ pub(super) static PREFILL_BLOCKS_DECODE: Rule = Rule {
 
 fn check(v: &RunView<'_>) -> Verdict {
     let stalls = v.run.stalls.as_ref().filter(|_| v.run.facts.peak_concurrency.is_some());
-    let (Some(_), Some(p50), Some(p99), Some(decode_s)) =
-        (stalls, v.stat("itl_ms", "p50"), v.stat("itl_ms", "p99"), v.decode_s())
-    else {
+    let (Some(_), Some(p50), Some(p99)) = (stalls, v.stat("itl_ms", "p50"), v.stat("itl_ms", "p99")) else {
         return Verdict::NotChecked(vec!["chunk times with send times (of vllm bench serve from 0.16 on)".to_string()]);
     };
     let (seconds, count) = v.pauses(StallClass::PrefillInterference).unwrap_or_default();
-    let share = (seconds / decode_s.max(1e-9)).min(1.0);
+    let Some(share) = v.share_of_decode(seconds) else {
+        return Verdict::NotChecked(vec![DECODE_TIMES.to_string()]);
+    };
     let time = Evidence::new("stalls.prefill_interference", "share of decode", share, "share").of(count);
     let time = time.against(v.limit("share"), "threshold");
     let spread = Evidence::new("itl_ms", "p99", p99, "ms").against(p50, "P50").of(v.count("itl_ms"));
@@ -76,7 +76,7 @@ fn check(v: &RunView<'_>) -> Verdict {
         .and_if(v.evidence("tpot_ms", "p50"))
         .sure(0.85)
         .with_effect(Effect { metric: "tpot_ms", amount: seconds, unit: "s", share: Some(share), text })
-        .weighing(v.weight(seconds / v.e2e_s().unwrap_or(decode_s).max(1e-9)))
+        .weighing(v.weight(v.share_of_time_s(seconds)))
         .try_also(v.advise_all([second, Measure::PrefixCaching, Measure::TrimPrompts, Measure::SplitOnlineOffline]))
         .into()
 }

@@ -49,7 +49,10 @@ fn check(v: &RunView<'_>) -> Verdict {
     // Five values are expected above it.
     let carried = [99.0, 95.0, 90.0, 75.0, 50.0].into_iter().find(|p| ok * (1.0 - p / 100.0) >= 5.0);
     let carries = carried.map_or("no percentile".to_string(), |p| format!("P{p:.0} at most"));
-    let answers = if ok == 1.0 { "1 request was".to_string() } else { format!("{ok:.0} requests were") };
-    let summary = format!("{answers} answered: P99 is one of them, and the run carries {carries}");
+    let summary = match ok {
+        0.0 => "no request was answered: the run has no percentile of any latency".to_string(),
+        1.0 => format!("1 request was answered: every percentile is that one, and the run carries {carries}"),
+        _ => format!("{ok:.0} requests were answered: P99 is one of them, and the run carries {carries}"),
+    };
     Finding::new(Severity::Info, summary, answered, v.advise(Measure::MoreRequests)).weighing(0.15).into()
 }

@@ -78,3 +78,27 @@ fn times_of_zero() {
     let diagnosed = diagnosed(&of_result(&small_result(200, 0.2, 0.0, &[0.0; 20])));
     assert!(worst(&diagnosed).is_none_or(|s| s < Severity::Critical), "{:?}", diagnosed.findings);
 }
+
+#[test]
+fn pauses_are_no_share_of_a_decode_that_they_do_not_fit_into() {
+    let gaps = [0.01, 0.01, 0.01, 0.01, 0.2, 0.01, 0.01, 0.01, 0.01];
+    let mut run = of_result(&small_result(200, 0.2, 0.05, &gaps));
+    let judged = |run: &RunAnalysis| !diagnosed(run).not_checked.iter().any(|n| n.rule == "itl_jitter");
+    assert!(judged(&run));
+    // First tokens in another unit: after the last ones, or so near to them that decode is next to nothing.
+    for ttft_ms in [50_000.0, 330.0 - 1e-6] {
+        for m in run.metrics.iter_mut().filter(|m| m.metric == "ttft_ms") {
+            m.summary.mean = ttft_ms * 1e6;
+        }
+        assert!(!judged(&run), "{ttft_ms}");
+        let diagnosis = diagnosed(&run);
+        let cleared = diagnosis.cleared.iter().flat_map(|c| &c.evidence);
+        let mut shares = diagnosis
+            .findings
+            .iter()
+            .flat_map(|f| &f.evidence)
+            .chain(cleared)
+            .filter(|e| e.metric.starts_with("stalls."));
+        assert!(shares.all(|e| e.stat != "share of decode" || e.value <= 1.0), "{diagnosis:?}");
+    }
+}

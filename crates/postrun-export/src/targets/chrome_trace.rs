@@ -2,8 +2,8 @@
 //!
 //! # What is in it
 //! One thread a request of the process `requests`: the whole request, inside it `queue`, `prefill` and `decode` as the
-//! server recorded them, else `ttft` and `decode` as the client did; inside these `preempted` and the other classes of long
-//! pauses (`postrun explain stalls`). The process `server` has the counters. An arrow leads from a prefill to each pause of
+//! server recorded them, else `ttft` and `decode` as the client did; inside these `preempted` (by the server's own events),
+//! `looks_like_preemption` (by the client's times alone) and the other classes of long pauses (`postrun explain stalls`). The process `server` has the counters. An arrow leads from a prefill to each pause of
 //! another request that it is held to have caused. Per-request metrics stand beside the whole request.
 //!
 //! # Clocks

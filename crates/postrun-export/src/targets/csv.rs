@@ -19,7 +19,7 @@ fn write(dataset: &Dataset, out: Out<'_>) -> Result<Vec<String>, ExportError> {
     let names: Vec<String> = flat::schema().fields().iter().map(|f| f.name().clone()).collect();
     writeln!(out, "{}", names.join(","))?;
     let mut text = String::new();
-    flat::each(dataset, |batch| {
+    let rows = flat::each(dataset, |batch| {
         let cells = batch.columns().iter().map(|c| Cells::of(c.as_ref())).collect::<Result<Vec<_>, _>>()?;
         for row in 0..batch.num_rows() {
             text.clear();
@@ -28,7 +28,7 @@ fn write(dataset: &Dataset, out: Out<'_>) -> Result<Vec<String>, ExportError> {
         }
         Ok(())
     })?;
-    Ok(Vec::new())
+    Ok(flat::nothing(rows))
 }
 
 /// A column, by what its cells look like.

@@ -25,7 +25,7 @@ fn write(dataset: &Dataset, out: Out<'_>) -> Result<Vec<String>, ExportError> {
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
     let mut writer = ArrowWriter::try_new(out, flat::schema(), Some(properties.build()))?;
-    flat::each(dataset, |batch| Ok(writer.write(&batch)?))?;
+    let rows = flat::each(dataset, |batch| Ok(writer.write(&batch)?))?;
     writer.close()?;
-    Ok(Vec::new())
+    Ok(flat::nothing(rows))
 }

@@ -3,8 +3,9 @@
 //! # What is in it
 //! The same as in a `chrome-trace`, in a third of its size: under `Requests` one track a request with the whole request,
 //! inside it `queue`, `prefill` and `decode` as the server recorded them, else `ttft` and `decode` as the client did; inside
-//! these `preempted` and the other classes of long pauses (`postrun explain stalls`). Under `Server` the counters. A flow leads
-//! from a prefill to each pause of another request that it is held to have caused. Per-request metrics stand beside the
+//! these `preempted` (by the server's own events), `looks_like_preemption` (by the client's times alone) and the other
+//! classes of long pauses (`postrun explain stalls`). Under `Server` the counters. A flow leads from a prefill to each
+//! pause of another request that it is held to have caused. Per-request metrics stand beside the
 //! whole request, so that SQL finds them: `select extract_arg(arg_set_id, 'debug.ttft_ms') from slice where name = 'request'`.
 //!
 //! # Clocks

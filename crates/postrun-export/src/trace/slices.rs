@@ -4,7 +4,8 @@
 //! Where the server recorded durations but not every moment, they are laid out from its first token. Pauses of the
 //! client's stream lie inside `decode`; where both clocks are drawn, one that reaches beyond it by the network's delay or
 //! the clocks' uncertainty is cut there, and says its whole length beside it. A pause that overlaps a preemption in the
-//! server's own events is that preemption, and is not drawn a second time.
+//! server's own events is that preemption, and is not drawn a second time; without such an event a
+//! pause only looks like one, and its name says so.
 
 use super::Slice;
 use super::Value;
@@ -17,7 +18,10 @@ pub(crate) const QUEUE: &str = "queue";
 pub(crate) const PREFILL: &str = "prefill";
 pub(crate) const TTFT: &str = "ttft";
 pub(crate) const DECODE: &str = "decode";
+/// By the server's own events.
 pub(crate) const PREEMPTED: &str = "preempted";
+/// By the client's times alone.
+pub(crate) const LIKE_PREEMPTED: &str = "looks_like_preemption";
 
 /// A request's slices, and which of them its pauses became.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +60,7 @@ pub(crate) fn build(row: &Row, clocks: &Clocks, pauses: &[Stall], off: &[Off]) -
     let recorded: Vec<Span> = inside.iter().map(|(span, _)| *span).collect();
     for (at, stall) in pauses.iter().enumerate() {
         let Some(start) = stall.at_ns else { continue };
-        let name = if stall.class == StallClass::Preemption { PREEMPTED } else { stall.class.name() };
+        let name = if stall.class == StallClass::Preemption { LIKE_PREEMPTED } else { stall.class.name() };
         let span = Span { name, start, end: start.saturating_add(stall.length_ns) };
         if !recorded.iter().any(|r| r.overlaps(&span)) {
             inside.push((span, Some(at)));

@@ -44,7 +44,7 @@ fn durations_are_laid_out_from_the_servers_first_token() {
         ("decode", 90, 480, 1),
         ("prefill_interference", 200, 250, 2),
         // Cut where the server's decode ends.
-        ("preempted", 450, 480, 2),
+        ("looks_like_preemption", 450, 480, 2),
     ];
     assert_eq!(shape(&built), expected);
     assert_eq!(built.of_pause, [Some(4), Some(5)]);

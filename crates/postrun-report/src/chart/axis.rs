@@ -31,10 +31,16 @@ impl Axis {
     /// From 0 or the smallest value to a little beyond the largest.
     pub(crate) fn linear(label: &str, from: f64, to: f64) -> Axis {
         let to = if to > from { to } else { from + 1.0 };
-        let step = nice_step((to - from) / 4.5);
-        let first = (from / step).ceil();
-        let ticks = (0..20).map(|k| (first + f64::from(k)) * step).take_while(|v| *v <= to + step * 1e-9);
-        let mut ticks: Vec<(f64, String)> = ticks.map(|v| (v, amount(v))).collect();
+        let every = |step: f64| {
+            let first = (from / step).ceil();
+            let ticks = (0..20).map(|k| (first + f64::from(k)) * step).take_while(|v| *v <= to + step * 1e-9);
+            ticks.map(|v| (v, amount(v))).collect::<Vec<_>>()
+        };
+        let mut ticks = every(nice_step((to - from) / 4.5));
+        if ticks.len() < 2 {
+            // One says nothing of the scale.
+            ticks = every(nice_step((to - from) / 9.0));
+        }
         // So far from zero that a step is too small to change the value.
         ticks.dedup_by(|a, b| a.0 == b.0);
         Axis { label: label.to_string(), scale: Scale::Linear, from, to, ticks, grid: true }
@@ -157,6 +163,7 @@ mod tests {
     #[test]
     fn ticks_are_round() {
         assert_eq!(texts(&Axis::linear("", 0.0, 93.0)), ["0", "50"]);
+        assert_eq!(texts(&Axis::linear("", 101.0, 194.0)), ["120", "140", "160", "180"]);
         assert_eq!(texts(&Axis::linear("", 0.0, 0.4)), ["0", "0.1", "0.2", "0.3", "0.4"]);
         assert_eq!(texts(&Axis::log("", [3.0, 40.0].into_iter())), ["5", "10", "20"]);
         assert_eq!(texts(&Axis::log("", [0.5, 1e6].into_iter())).len(), 7);

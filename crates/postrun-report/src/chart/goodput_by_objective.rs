@@ -3,7 +3,7 @@
 use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
-use super::{Build, Built, Chart, shapes};
+use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::{chosen_time, number, percent};
 use crate::report::Report;
 use crate::wording::metric_label;
@@ -25,7 +25,10 @@ fn build(report: &Report) -> Built {
     if a.objectives.is_empty() {
         return Err("no objective was given: `--slo ttft=500ms,tpot=50ms`".to_string());
     }
-    let g = shapes(a)?.goodput.as_ref().ok_or("the recording does not hold what an objective is about")?;
+    let g = shapes(a)?
+        .goodput
+        .as_ref()
+        .ok_or_else(|| lacking(a, "the recording does not hold what an objective is about"))?;
     let (Some(from), Some(to)) = (g.factors.first(), g.factors.last()) else { return Err("no factor".to_string()) };
     let ticks = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0].map(|f: f64| (f, format!("{f}×"))).to_vec();
     let x = Axis { from: *from, to: *to, ticks, ..Axis::log("all objectives multiplied by", [*from, *to].into_iter()) };

@@ -4,7 +4,7 @@ use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
 use super::latency_over_time::PERCENTILES;
-use super::{Build, Built, Chart, shapes};
+use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::{ms, number, percent};
 use crate::report::Report;
 use postrun_analysis::GapBin;
@@ -36,7 +36,7 @@ fn build(report: &Report) -> Built {
     }
     let bins = bars(&shapes(a)?.gaps);
     let (Some(summary), false) = (a.metric("itl_ms"), bins.is_empty()) else {
-        return Err("times of single chunks are not recorded".to_string());
+        return Err(lacking(a, "times of single chunks are not recorded"));
     };
     let shown = |ms: f64| ms.max(1e-3);
     let x = Axis::log("gap between chunks, ms", bins.iter().flat_map(|b| [shown(b.from), shown(b.to)]));

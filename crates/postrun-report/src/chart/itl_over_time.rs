@@ -5,7 +5,7 @@ use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
 use super::latency_over_time::PERCENTILES;
 use super::over_time::{percentile_ms, points, ramp_and_drain, said, spots, spread_axis, time_axis, timeline, values};
-use super::{Build, Built, Chart};
+use super::{Build, Built, Chart, lacking};
 use crate::pause_section::words;
 use crate::quantity::{ms, seconds};
 use crate::report::Report;
@@ -38,7 +38,7 @@ fn build(report: &Report) -> Built {
     let a = &report.run;
     let t = timeline(a)?;
     if t.windows.iter().all(|w| w.itl.is_none()) {
-        return Err("times of single chunks are not recorded".to_string());
+        return Err(lacking(a, "times of single chunks are not recorded"));
     }
     let stalls: Vec<(f64, &Stall)> = a.stalls.iter().flat_map(|s| &s.longest).take(DRAWN).filter_map(at).collect();
     let lines = PERCENTILES.map(|(p, _, _)| points(t, |w| percentile_ms(w.itl.as_ref(), p)));

@@ -4,7 +4,7 @@ use super::axis::amount;
 use super::figure::Figure;
 use super::ink::Ink;
 use super::percentile_curve::{self, Curve, CurveUnit, SCALE_NOTE};
-use super::{Build, Built, Chart, shapes};
+use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::ms;
 use crate::report::Report;
 use crate::wording::metric_label;
@@ -25,7 +25,7 @@ fn build(report: &Report) -> Built {
     let a = &report.run;
     let curves = curves(shapes(a)?);
     if curves.is_empty() {
-        return Err("no latency of single requests is recorded".to_string());
+        return Err(lacking(a, "no latency of single requests is recorded"));
     }
     let unit = CurveUnit { axis: "ms", name: "ms", of: |ns| (ns / 1e6).max(1e-3), text: ms };
     let (panel, spots) = percentile_curve::panel(&curves, &unit);

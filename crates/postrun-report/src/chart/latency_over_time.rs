@@ -4,7 +4,7 @@ use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel};
 use super::ink::Ink;
 use super::over_time::{percentile_ms, points, ramp_and_drain, said, spots, spread_axis, time_axis, timeline, values};
-use super::{Build, Built, Chart};
+use super::{Build, Built, Chart, lacking};
 use crate::quantity::seconds;
 use crate::report::Report;
 use postrun_analysis::{RunAnalysis, Summary, Timeline, TimelineWindow};
@@ -30,7 +30,7 @@ fn build(report: &Report) -> Built {
     let known: Vec<(&str, Get)> =
         kinds.into_iter().filter(|(_, get)| t.windows.iter().any(|w| get(w).is_some())).collect();
     if known.is_empty() {
-        return Err("no time of a first token or chunk is recorded".to_string());
+        return Err(lacking(a, "no time of a first token or chunk is recorded"));
     }
     let last = known.len() - 1;
     let panels = known.iter().enumerate().map(|(i, (name, get))| panel(a, t, name, *get, i == last)).collect();
@@ -61,11 +61,15 @@ fn build(report: &Report) -> Built {
 }
 
 fn panel(a: &RunAnalysis, t: &Timeline, name: &str, get: Get, last: bool) -> Panel {
-    let lines = PERCENTILES.map(|(p, _, _)| points(t, |w| percentile_ms(get(w), p)));
+    // A percentile that not one value of the whole run lies beyond is the slowest request under another name.
+    let count: u64 = t.windows.iter().filter_map(get).map(|s| s.count).sum();
+    let carried = |(p, _, _): &(f64, &str, Ink)| *p <= 50.0 || count as f64 * (1.0 - p / 100.0) >= 1.0;
+    let shown: Vec<(f64, &str, Ink)> = PERCENTILES.into_iter().filter(carried).collect();
+    let lines: Vec<_> = shown.iter().map(|(p, _, _)| points(t, |w| percentile_ms(get(w), *p))).collect();
     let y = spread_axis(&format!("{name}, ms"), values(&lines));
     let axis = time_axis(t);
     let mut marks = ramp_and_drain(a, axis.to, false);
-    let drawn = lines.into_iter().zip(PERCENTILES);
+    let drawn = lines.into_iter().zip(shown);
     marks.extend(drawn.map(|(line, (_, label, ink))| Mark::line(line, ink, label)));
     Panel { height: 150.0, x: if last { axis } else { Axis::quiet(axis) }, y, marks }
 }

@@ -34,6 +34,11 @@ pub(super) static LOAD_OVER_TIME: Chart = Chart {
     build: Build::OfRun(build),
 };
 
+/// Height of the first panel.
+const FIRST_PX: f64 = 120.0;
+/// Above the highest level there is room for the names of ramp-up, steady state and drain.
+const HEADROOM: f64 = 1.2;
+
 fn build(report: &Report) -> Built {
     let a = &report.run;
     let t = timeline(a)?;
@@ -45,20 +50,21 @@ fn build(report: &Report) -> Built {
     // A limit far above what was reached would flatten the line.
     let near = limit.filter(|l| *l <= highest * 2.5);
     let mut first = ramp_and_drain(a, axis.to, true);
+    let top = level.iter().filter_map(|(_, v)| *v).chain(near).map(|v| v * HEADROOM);
+    let y = Axis::from_zero("In flight, mean", top);
     if let Ok(steady) = &a.steady {
         let (from, to) = (steady.window.start_ns as f64 / 1e9, steady.window.end_ns as f64 / 1e9);
         let fits = to - from > axis.to * 0.15;
         let words = Mark::Words {
             x: (from + to) / 2.0,
-            y: 0.0,
+            // Beside "ramp-up" and "drain".
+            y: y.to * (1.0 - 20.0 / FIRST_PX),
             text: "steady state".to_string(),
             ink: Ink::Muted,
             side: super::figure::Side::Above,
         };
         first.extend(fits.then_some(words));
     }
-    let top = level.iter().filter_map(|(_, v)| *v).chain(near);
-    let y = Axis::from_zero("In flight, mean", top);
     first.push(Mark::line(level, Ink::Blue, "requests"));
     first.extend(near.map(|y| Mark::Across { y, ink: Ink::Muted, label: format!("limit {y}") }));
     let rates = [points(t, |w| Some(w.sent as f64 / t.width_s)), points(t, |w| Some(w.ended? as f64 / t.width_s))];
@@ -70,7 +76,7 @@ fn build(report: &Report) -> Built {
     // Without an end of a request there is neither a level nor a rate of answers.
     if answered {
         second.push(Mark::line(ended, Ink::Green, "ended"));
-        panels.push(Panel { height: 120.0, x: axis.clone().quiet(), y, marks: first });
+        panels.push(Panel { height: FIRST_PX, x: axis.clone().quiet(), y, marks: first });
     }
     panels.push(Panel { height: 100.0, x: axis.clone().quiet(), y: rate_axis, marks: second });
     let tokens = [points(t, |w| w.output_tokens_per_s)];

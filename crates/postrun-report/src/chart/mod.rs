@@ -124,6 +124,12 @@ fn shapes(run: &RunAnalysis) -> Result<&Shapes, String> {
     run.shapes.as_ref().ok_or_else(|| "the run was analysed without what pictures are drawn from".to_string())
 }
 
+/// Why a chart of answered requests has nothing to draw; `not_recorded` unless there were none.
+fn lacking(run: &RunAnalysis, not_recorded: &str) -> String {
+    let unanswered = run.requests.ok == 0 && run.requests.total > 0;
+    if unanswered { "no request was answered".to_string() } else { not_recorded.to_string() }
+}
+
 /// The charts of one run.
 pub(crate) fn of_run(report: &Report) -> Vec<Picture<'_>> {
     let picture = |chart: &&'static Chart| match chart.build {

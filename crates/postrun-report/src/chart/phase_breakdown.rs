@@ -3,7 +3,7 @@
 use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel, Side, Spot};
 use super::ink::Ink;
-use super::{Build, Built, Chart, shapes};
+use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::{ms, percent};
 use crate::report::Report;
 use crate::wording::token_range;
@@ -35,8 +35,8 @@ const NARROW: f64 = 0.09;
 
 fn build(report: &Report) -> Built {
     let a = &report.run;
-    let phases = shapes(a)?.phases.as_ref().ok_or("times of single requests are not recorded")?;
-    let inks: &[Ink] = if phases.recorded { &[Ink::Orange, Ink::Blue, Ink::Green] } else { &[Ink::Blue, Ink::Green] };
+    let phases = shapes(a)?.phases.as_ref().ok_or_else(|| lacking(a, "times of single requests are not recorded"))?;
+    let inks: &[Ink] = if phases.recorded { &[Ink::Orange, Ink::Blue, Ink::Green] } else { &[Ink::Sky, Ink::Green] };
     let names: Vec<String> = phases.rows.iter().map(name).collect();
     let total = |row: &PhaseRow| row.mean_ns.iter().sum::<f64>() / 1e6;
     // The words beside the longest bar need room.

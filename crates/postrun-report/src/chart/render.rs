@@ -12,7 +12,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 const DASH: f64 = 5.0;
 /// A viewer's own font may be so much wider than the one that texts are measured in.
-pub(super) const WIDER: f64 = 1.12;
+pub(super) const WIDER: f64 = 1.2;
 
 /// A sheet to draw on: a backend with its scale and theme.
 pub(super) struct Sheet<'a, DB: DrawingBackend> {

@@ -94,7 +94,7 @@ fn build(report: &Report) -> Built {
         title: SERVER_OVER_TIME.title.to_string(),
         subtitle: format!("Samples of the server in windows of {}{aligned}", seconds(t.width_s)),
         panels,
-        note: "Means of a window for requests, its highest value for the KV cache. The latency below is the client's."
+        note: "Means of a window for requests, its highest value for the KV cache; preemptions between two samples of the counter are spread evenly. The latency below is the client's."
             .to_string(),
         spots: spots(t, text),
         description:

@@ -3,7 +3,7 @@
 use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel, Side, Spot};
 use super::ink::Ink;
-use super::{Build, Built, Chart, shapes};
+use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::{ms, seconds};
 use crate::report::Report;
 use crate::wording::cell;
@@ -22,25 +22,25 @@ const SHOWN: usize = 25;
 const ROW: f64 = 19.0;
 const THICK: f64 = 0.36;
 
-/// What a stretch of a bar is.
+/// What a stretch of a bar is, in the order of a bar.
 const PARTS: [(Ink, &str); 5] = [
     (Ink::Orange, "queue"),
     (Ink::Blue, "prefill"),
-    (Ink::Green, "decode"),
     (Ink::Sky, "wait for the first token"),
+    (Ink::Green, "decode"),
     (Ink::Purple, "pause that looks like a preemption"),
 ];
 const QUEUE: usize = 0;
 const PREFILL: usize = 1;
-const DECODE: usize = 2;
-const WAIT: usize = 3;
+const WAIT: usize = 2;
+const DECODE: usize = 3;
 const PAUSE: usize = 4;
 
 fn build(report: &Report) -> Built {
     let a = &report.run;
     let rows: Vec<&ListedRequest> = shapes(a)?.listed.iter().filter(|r| r.e2e_ns.is_some()).take(SHOWN).collect();
     if rows.is_empty() {
-        return Err("end-to-end times of single requests are not recorded".to_string());
+        return Err(lacking(a, "end-to-end times of single requests are not recorded"));
     }
     let stretches: Vec<Vec<(usize, f64, f64)>> = rows.iter().map(|r| stretches(r)).collect();
     let end = |row: &[(usize, f64, f64)]| row.iter().map(|s| s.2).fold(0.0, f64::max);

@@ -7,7 +7,7 @@ use super::over_time::spread_axis;
 use super::{Build, Built, Chart};
 use crate::quantity::{number, setting};
 use crate::report::Reports;
-use postrun_diagnose::{Sweep, SweepStep, sweep};
+use postrun_diagnose::{Sweep, SweepStep, has_loads, reported_sweep, sweep};
 use postrun_schema::Doc;
 
 pub(super) static THROUGHPUT_LATENCY: Chart = Chart {
@@ -24,14 +24,22 @@ const NAMED: usize = 14;
 type LatencyOf = fn(&SweepStep) -> Option<f64>;
 
 fn build(reports: &Reports) -> Built {
-    let found = sweep(reports.runs.iter().map(|r| &r.run))
-        .ok_or("the runs are no sweep: they need different request rates, or different concurrency limits")?;
+    let runs = || reports.runs.iter().map(|r| &r.run);
+    if !has_loads(runs()) {
+        let why = "the runs are no sweep: they need different request rates, or different concurrency limits";
+        return Err(why.to_string());
+    }
+    let with_latency =
+        |s: &Sweep<'_>| s.steps.iter().filter(|step| step.ttft_ms.or(step.e2e_ms).is_some()).count() >= 2;
+    let found = sweep(runs()).filter(with_latency).or_else(|| reported_sweep(runs()));
+    let found =
+        found.ok_or("fewer than two runs have a throughput and a latency, computed or reported by the client")?;
+    let (percentile, mark) = (format!("P{}", found.percentile), if found.reported { "†" } else { "" });
     let knee = reports.sweep.as_ref().and_then(|f| f.evidence.iter().find(|e| e.metric == "load"));
     let knee = knee.and_then(|e| e.compared_with.as_ref()).map(|before| before.value);
     let x =
         Axis::from_zero(&format!("throughput, {}", found.throughput_unit), found.steps.iter().map(|s| s.throughput));
-    let kinds: [(&str, Ink, LatencyOf); 2] =
-        [("TTFT", Ink::Blue, |s| s.ttft_p95_ms), ("E2E", Ink::Orange, |s| s.e2e_p95_ms)];
+    let kinds: [(&str, Ink, LatencyOf); 2] = [("TTFT", Ink::Blue, |s| s.ttft_ms), ("E2E", Ink::Orange, |s| s.e2e_ms)];
     let mut panels: Vec<Panel> = Vec::new();
     let mut drawn: Vec<LatencyOf> = Vec::new();
     for (name, ink, get) in kinds {
@@ -40,7 +48,7 @@ fn build(reports: &Reports) -> Built {
         if values.clone().next().is_none() {
             continue;
         }
-        let y = spread_axis(&format!("{name} P95, ms"), values);
+        let y = spread_axis(&format!("{name} {percentile}{mark}, ms"), values);
         let mut marks = vec![Mark::line(line.clone(), ink, "")];
         let points = line.iter().filter_map(|(t, v)| Some((*t, (*v)?))).collect();
         marks.push(Mark::Dots { points, ink, size: 3.4, alpha: 1.0 });
@@ -54,6 +62,10 @@ fn build(reports: &Reports) -> Built {
     let spots = spots.filter_map(|(i, s, latency)| spot(i, &found, s, latency?, &panels)).collect();
     let said = match (&reports.sweep, knee) {
         (Some(f), Some(_)) => format!("{}.", f.summary),
+        _ if found.reported => {
+            "† as the clients reported it: the files hold no records to compute it from. No knee is looked for."
+                .to_string()
+        }
         _ => "No knee: no step costs latency without gaining throughput.".to_string(),
     };
     Ok(Figure {
@@ -88,14 +100,16 @@ fn spot(panel: usize, found: &Sweep<'_>, s: &SweepStep, value: f64, panels: &[Pa
     let p = panels.get(panel)?;
     let near = (p.x.to * 0.01, 1.08);
     let text = format!(
-        "{}\n{} {} {}\n{} {}, P95 {} ms",
+        "{}\n{} {} {}\n{} {}, P{} {} ms{}",
         s.run.manifest.label,
         found.load,
         setting(s.load),
         found.load_unit,
         number(s.throughput),
         found.throughput_unit,
-        number(value)
+        found.percentile,
+        number(value),
+        if found.reported { "†" } else { "" }
     );
     Some(Spot {
         panel: Some(panel),

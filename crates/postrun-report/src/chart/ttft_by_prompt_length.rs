@@ -3,7 +3,7 @@
 use super::axis::{Axis, Scale, amount};
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
-use super::{Build, Built, Chart, shapes};
+use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::{ms, number};
 use crate::report::Report;
 use postrun_analysis::{Density, DensityAxis, RunAnalysis};
@@ -30,7 +30,10 @@ const LINE_POINTS: usize = 40;
 
 fn build(report: &Report) -> Built {
     let a = &report.run;
-    let d = shapes(a)?.ttft_by_prompt.as_ref().ok_or("prompt lengths or times to first token are not recorded")?;
+    let d = shapes(a)?
+        .ttft_by_prompt
+        .as_ref()
+        .ok_or_else(|| lacking(a, "prompt lengths or times to first token are not recorded"))?;
     let x = axis("prompt tokens", &d.x, 1.0);
     let line = fitted(a, d, x.scale);
     // The line may begin below the fastest request.

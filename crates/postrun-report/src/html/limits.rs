@@ -5,6 +5,7 @@ use crate::diagnosis_section::evidence;
 use crate::markup::escape;
 use crate::report::Report;
 use crate::section::Section;
+use crate::wording::counted;
 
 pub(super) fn section(report: &Report, unavailable: Option<&Section>, pictures: &[Picture<'_>], run: &str) -> String {
     let d = &report.diagnosis;
@@ -39,9 +40,9 @@ pub(super) fn section(report: &Report, unavailable: Option<&Section>, pictures: 
         };
         let items: String = d.cleared.iter().map(item).collect();
         out.push_str(&format!(
-            "<section id=\"{run}-clear\">\n<h2>Looked at and clear</h2>\n<details><summary>{} rules found nothing</summary>\n\
+            "<section id=\"{run}-clear\">\n<h2>Looked at and clear</h2>\n<details><summary>{} found nothing</summary>\n\
              <ul>{items}</ul></details>\n</section>\n",
-            d.cleared.len()
+            counted(d.cleared.len(), "rule")
         ));
     }
     out

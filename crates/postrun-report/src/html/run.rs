@@ -45,6 +45,9 @@ pub(super) fn section(report: &Report, number: usize, several: bool) -> Result<S
     for p in &pictures {
         out.push_str(&picture(p, &run)?);
     }
+    if pictures.iter().all(|p| p.missing().is_some()) {
+        out.push_str(&format!("<p>None can be drawn: <a href=\"#{run}-limits\">why</a>.</p>\n"));
+    }
     out.push_str("</section>\n");
     // The table of windows says more than curves of text do.
     out.push_str(&windows::section(a, &run));

@@ -47,7 +47,11 @@ pub(super) fn grid(g: &Grid, id: &str, caption: &str, link: RowLink<'_>) -> Stri
         let anchor = row.key.map(|key| format!(" id=\"{id}-{key}\" tabindex=\"-1\"")).unwrap_or_default();
         out.push_str(&format!("<tr{anchor}{}>", if row.detail { " class=\"detail\"" } else { "" }));
         for (c, cell) in row.cells.iter().enumerate() {
-            let text = escape(cell.trim());
+            let mut text = escape(cell.trim());
+            if g.text_columns.contains(&c) {
+                // Ids and names of files may wrap, and not push the last column out of sight.
+                text = text.replace('_', "_<wbr>");
+            }
             match (c, link(i)) {
                 (0, Some(to)) => out.push_str(&format!("<th scope=\"row\"><a href=\"{to}\">{text}</a></th>")),
                 (0, None) => out.push_str(&format!("<th scope=\"row\">{text}</th>")),
