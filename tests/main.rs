@@ -10,10 +10,14 @@ mod conventions;
 mod damage;
 mod dataset;
 mod doubt;
+#[path = "fuzz/exercise.rs"]
+mod exercise;
 mod export;
 mod first_run;
 mod golden;
 mod made_up;
+mod mutations;
+mod mutator;
 mod page;
 mod parity;
 mod properties;
