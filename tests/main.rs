@@ -12,6 +12,8 @@ mod dataset;
 mod diff;
 mod diff_inputs;
 mod doubt;
+#[path = "fuzz/exercise.rs"]
+mod exercise;
 mod export;
 mod faults;
 mod first_run;
@@ -21,6 +23,8 @@ mod hostile;
 mod limits;
 mod made_run;
 mod made_up;
+mod mutations;
+mod mutator;
 mod notebooks;
 mod page;
 mod parity;

@@ -138,7 +138,12 @@ impl Source {
         let mut hashing = HashingReader { inner, hash: Some(hash), raw: Arc::clone(&raw), progress: watch.progress };
         let io = IngestError::io(&name);
         let start = read_up_to(&mut hashing, HEAD_BYTES).map_err(&io)?;
-        let joined = std::io::Cursor::new(start.clone()).chain(ReadAhead::start(hashing));
+        // What ended within its head needs no thread that reads on.
+        let rest: Box<dyn Read> = match start.len() < HEAD_BYTES {
+            true => Box::new(std::io::empty()),
+            false => Box::new(ReadAhead::start(hashing)),
+        };
+        let joined = std::io::Cursor::new(start.clone()).chain(rest);
         let compressed = start.starts_with(GZIP) || start.starts_with(ZSTD);
         let damage = DamageSlot::default();
         let expansion = Arc::new(Expansion::default());

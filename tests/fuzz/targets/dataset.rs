@@ -1,0 +1,15 @@
+//! A dataset with flipped bits in its manifest or a table.
+#![no_main]
+
+#[path = "../exercise.rs"]
+mod exercise;
+mod target;
+
+use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
+
+static VICTIM: LazyLock<exercise::Victim> = LazyLock::new(|| exercise::Victim::new(target::FIXTURES.as_ref()));
+
+fuzz_target!(init: target::start(), |edits: &[u8]| {
+    VICTIM.damage(edits);
+});

@@ -1,0 +1,15 @@
+//! A text as a mapping file, and tables read by it.
+#![no_main]
+
+#[path = "../exercise.rs"]
+mod exercise;
+mod target;
+
+use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
+
+static BENCH: LazyLock<exercise::Bench> = LazyLock::new(|| exercise::Bench::new(target::FIXTURES.as_ref()));
+
+fuzz_target!(init: target::start(), |data: &[u8]| {
+    BENCH.map(data);
+});
