@@ -79,7 +79,9 @@ pub(crate) fn figures(run: &SideRun, buckets: usize, stretches: usize) -> Vec<Fo
     let scopes = std::iter::once(None).chain((0..buckets).map(Some).filter(|_| buckets > 1));
     for bucket in scopes {
         let inside: Vec<usize> = (0..rows).filter(|i| bucket.is_none() || s.bucket[*i] == bucket).collect();
-        for (metric, column) in &s.metrics {
+        // What describes the load belongs to the question, which `comparable` looks at, not to the answer.
+        let answers = |id: &str| METRICS.iter().any(|m| m.id == id && m.better != Better::Neither);
+        for (metric, column) in s.metrics.iter().filter(|(id, _)| answers(id)) {
             of_column(metric, column, &inside, bucket, &cut, &mut out);
         }
         if let Some(gaps) = &s.gaps {
