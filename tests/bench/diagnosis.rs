@@ -11,9 +11,11 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the tables are the output of a benchmark")]
 
+mod frame;
 mod labels;
 mod score;
 
+use frame::Outcome;
 use labels::{Case, Recording};
 use postrun_analysis::{Options, RunAnalysis, analyse};
 use postrun_diagnose::{Diagnosis, RuleSet, diagnose};
@@ -21,14 +23,11 @@ use postrun_ingest::{Input, ingest};
 use postrun_schema::Dataset;
 use postrun_simulate::{LabelledScenario, Split, Summary, consequences, effects, scenarios, simulate, write};
 use score::Judged;
-use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
 const SPLITS: [(Split, &str); 2] = [(Split::Tuning, "tuning"), (Split::HeldOut, "held_out")];
-
-type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// What was asked for.
 #[derive(Default)]
@@ -42,24 +41,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    let args = match args() {
-        Ok(args) => args,
-        Err(e) => {
-            eprintln!("error: {e}");
-            return ExitCode::from(2);
-        }
-    };
-    if !args.bench {
-        println!("nothing measured: run it by `cargo bench -p postrun-cli --bench diagnosis`");
-        return ExitCode::SUCCESS;
-    }
-    match measure(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("error: {e}");
-            ExitCode::from(2)
-        }
-    }
+    frame::run("diagnosis", args(), |args| args.bench, measure)
 }
 
 fn args() -> Outcome<Args> {

@@ -10,6 +10,9 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the tables are the output of a benchmark")]
 
+mod frame;
+
+use frame::Outcome;
 use postrun_analysis::{Options, analyse, samples, shared_edges};
 use postrun_diagnose::{RuleSet, diagnose};
 use postrun_diff::{DeltaVerdict, RunDiff, Settings, Side, SideRun, diff};
@@ -17,12 +20,9 @@ use postrun_ingest::{Input, ingest};
 use postrun_schema::Dataset;
 use postrun_simulate::{Scenario, StepCost, scenarios, simulate, write};
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs};
-
-type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// Kinds of scenarios: ordinary ones, and those in which requests of one run depend on each other most.
 const KINDS: [&str; 5] = ["healthy", "queueing_dominates_ttft", "saturated", "heavy_tail", "frequent_preemption"];
@@ -77,24 +77,7 @@ impl Tally {
 }
 
 fn main() -> ExitCode {
-    let args = match args() {
-        Ok(args) => args,
-        Err(e) => {
-            eprintln!("error: {e}");
-            return ExitCode::from(2);
-        }
-    };
-    if !args.bench {
-        println!("nothing measured: run it by `cargo bench -p postrun-cli --bench diff`");
-        return ExitCode::SUCCESS;
-    }
-    match measure(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("error: {e}");
-            ExitCode::from(2)
-        }
-    }
+    frame::run("diff", args(), |args| args.bench, measure)
 }
 
 fn args() -> Outcome<Args> {
