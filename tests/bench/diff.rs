@@ -6,7 +6,8 @@
 //! pairs have a candidate whose steps take 5, 10 or 20 % longer. With `--repeats`, three runs a side, each faster or slower as a
 //! whole by a normal 5 %: the noise that no single run can see. Asserts nothing.
 //!
-//! `--pairs N` equal ones a scenario, of which `--shifted N` are shifted as well; `--only NAME` takes scenarios whose name begins so; `--show` names what was called better or worse.
+//! `--pairs N` equal ones a scenario, of which `--shifted N` are shifted as well; `--from N` leaves out the first N, so that what was
+//! set by some pairs is judged by others; `--only NAME` takes scenarios whose name begins so; `--show` names what was called better or worse.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the tables are the output of a benchmark")]
 
@@ -36,6 +37,7 @@ const REPEATS: u64 = 3;
 struct Args {
     bench: bool,
     pairs: u64,
+    from: u64,
     shifted: u64,
     only: Option<String>,
     show: bool,
@@ -81,7 +83,7 @@ fn main() -> ExitCode {
 }
 
 fn args() -> Outcome<Args> {
-    let mut out = Args { bench: false, pairs: 4, shifted: 1, only: None, show: false, repeats: false };
+    let mut out = Args { bench: false, pairs: 4, from: 0, shifted: 1, only: None, show: false, repeats: false };
     let mut given = env::args().skip(1);
     while let Some(arg) = given.next() {
         let mut value = || given.next().ok_or(format!("{arg} needs a value"));
@@ -92,6 +94,7 @@ fn args() -> Outcome<Args> {
             "--only" => out.only = Some(value()?),
             "--shifted" => out.shifted = value()?.parse()?,
             "--pairs" => out.pairs = value()?.parse()?,
+            "--from" => out.from = value()?.parse()?,
             other => return Err(format!("unknown option {other}").into()),
         }
     }
@@ -108,7 +111,7 @@ fn measure(args: &Args) -> Outcome<()> {
         let Some(kind) = kind.filter(|_| wanted) else { continue };
         for pair in 0..args.pairs {
             // Far from the seeds that the scenarios have.
-            let seed = labelled.scenario.seed * 10_000 + pair * 2 * REPEATS;
+            let seed = labelled.scenario.seed * 10_000 + (args.from + pair) * 2 * REPEATS;
             let tally = tallies.entry(kind).or_default();
             let pair = Pair { name: &labelled.name, scenario: &labelled.scenario, seed, shifted: pair < args.shifted };
             pair.judge(args, scratch.path(), tally, &mut blame).map_err(|e| format!("{}: {e}", labelled.name))?;
