@@ -8,7 +8,7 @@ use crate::requests::Requests;
 use crate::window::Window;
 use postrun_schema::{ChunkBatch, ChunkReader, Dataset, Table};
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 
 /// Batches that may wait to be walked.
 const BATCHES_AHEAD: usize = 4;
@@ -103,8 +103,12 @@ impl<'a> ChunkScan<'a> {
         self.tokens_recorded || !self.tokens_differ_from_chunks()
     }
 
-    /// Calls `each` with every request that counts and has chunks, in order. The next batches are read meanwhile.
+    /// Calls `each` with every request that counts and has chunks, in order. The next batches are read meanwhile, where there
+    /// is a processor for that.
     pub(crate) fn run(&self, mut each: impl FnMut(&RequestChunks<'_>)) -> Result<(), AnalysisError> {
+        if std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1) {
+            return self.run_inline(&mut each);
+        }
         std::thread::scope(|scope| {
             let (sender, batches) = sync_channel(BATCHES_AHEAD);
             let (back, used) = channel();
@@ -114,63 +118,52 @@ impl<'a> ChunkScan<'a> {
                     let _ = sender.send(Err(e));
                 }
             });
-            self.walk(batches, &back, &mut each)
+            let mut walk = Walk::new(self);
+            for batch in batches {
+                let batch = batch?;
+                walk.step(&batch, &mut each);
+                // The reader may have ended; then the buffer is of no more use.
+                let _ = back.send(batch);
+            }
+            Ok(())
         })
     }
 
-    /// Sends every batch, in buffers that come back when they are walked.
-    fn read(&self, sender: &SyncSender<Read>, used: &Receiver<ChunkBatch>) -> Result<(), AnalysisError> {
-        let Some(reader) = ChunkReader::open(self.dataset)? else { return Ok(()) };
-        let mut reader = reader.with_tokens(self.tokens_recorded);
-        let mut batch = ChunkBatch::default();
-        while reader.read(&mut batch)? {
-            if batch.nulls > 0 {
-                let label = self.dataset.manifest().label.clone();
-                return Err(AnalysisError::NullChunks { label, nulls: batch.nulls });
-            }
-            if sender.send(Ok(batch)).is_err() {
-                break;
-            }
-            batch = used.try_recv().unwrap_or_default();
+    fn run_inline(&self, each: &mut impl FnMut(&RequestChunks<'_>)) -> Result<(), AnalysisError> {
+        let Some(mut reader) = self.reader()? else { return Ok(()) };
+        let (mut batch, mut walk) = (ChunkBatch::default(), Walk::new(self));
+        while self.read_batch(&mut reader, &mut batch)? {
+            walk.step(&batch, each);
         }
         Ok(())
     }
 
-    fn walk(
-        &self,
-        batches: Receiver<Read>,
-        back: &Sender<ChunkBatch>,
-        each: &mut impl FnMut(&RequestChunks<'_>),
-    ) -> Result<(), AnalysisError> {
-        let mut with_chunks = (0..self.requests.len())
-            .filter_map(|i| self.requests.chunks[i].filter(|n| *n > 0).map(|n| (i, n as usize)));
-        let mut current = with_chunks.next();
-        // What a request has of the batches before, where it lies across their border.
-        let (mut held_at, mut held_tokens): (Vec<i64>, Vec<Option<u16>>) = (Vec::new(), Vec::new());
-        for batch in batches {
-            let batch = batch?;
-            let (at_ns, tokens) = (&batch.at_ns, &batch.tokens);
-            let mut start = 0;
-            while let Some((i, n)) = current {
-                let end = (start + n - held_at.len()).min(at_ns.len());
-                let part = tokens.get(start..end).unwrap_or_default();
-                if held_at.is_empty() && end - start == n {
-                    self.hand_out(i, &at_ns[start..end], part, each);
-                } else {
-                    held_at.extend_from_slice(&at_ns[start..end]);
-                    held_tokens.extend_from_slice(part);
-                    if held_at.len() < n {
-                        break;
-                    }
-                    self.hand_out(i, &held_at, &held_tokens, each);
-                    held_at.clear();
-                    held_tokens.clear();
-                }
-                start = end;
-                current = with_chunks.next();
+    fn reader(&self) -> Result<Option<ChunkReader>, AnalysisError> {
+        let reader = ChunkReader::open(self.dataset)?;
+        Ok(reader.map(|reader| reader.with_tokens(self.tokens_recorded)))
+    }
+
+    /// False at the end.
+    fn read_batch(&self, reader: &mut ChunkReader, batch: &mut ChunkBatch) -> Result<bool, AnalysisError> {
+        if !reader.read(batch)? {
+            return Ok(false);
+        }
+        if batch.nulls > 0 {
+            let label = self.dataset.manifest().label.clone();
+            return Err(AnalysisError::NullChunks { label, nulls: batch.nulls });
+        }
+        Ok(true)
+    }
+
+    /// Sends every batch, in buffers that come back when they are walked.
+    fn read(&self, sender: &SyncSender<Read>, used: &Receiver<ChunkBatch>) -> Result<(), AnalysisError> {
+        let Some(mut reader) = self.reader()? else { return Ok(()) };
+        let mut batch = ChunkBatch::default();
+        while self.read_batch(&mut reader, &mut batch)? {
+            if sender.send(Ok(batch)).is_err() {
+                break;
             }
-            // The reader may have ended; then the buffer is of no more use.
-            let _ = back.send(batch);
+            batch = used.try_recv().unwrap_or_default();
         }
         Ok(())
     }
@@ -192,6 +185,53 @@ impl<'a> ChunkScan<'a> {
             mean_tokens: out / chunks,
             later_tokens,
         });
+    }
+}
+
+/// Where a walk over the batches is.
+struct Walk<'s, 'a> {
+    scan: &'s ChunkScan<'a>,
+    /// The request that comes next, and how many chunks it has.
+    current: Option<(usize, usize)>,
+    /// What it has of the batches before, where it lies across their border.
+    held_at: Vec<i64>,
+    held_tokens: Vec<Option<u16>>,
+}
+
+impl<'s, 'a> Walk<'s, 'a> {
+    fn new(scan: &'s ChunkScan<'a>) -> Walk<'s, 'a> {
+        let mut walk = Walk { scan, current: None, held_at: Vec::new(), held_tokens: Vec::new() };
+        walk.current = walk.with_chunks(0);
+        walk
+    }
+
+    /// The first request with chunks from `request` on.
+    fn with_chunks(&self, request: usize) -> Option<(usize, usize)> {
+        let chunks = self.scan.requests.chunks.iter().enumerate().skip(request);
+        chunks.filter_map(|(i, n)| n.filter(|n| *n > 0).map(|n| (i, n as usize))).next()
+    }
+
+    fn step(&mut self, batch: &ChunkBatch, each: &mut impl FnMut(&RequestChunks<'_>)) {
+        let (at_ns, tokens) = (&batch.at_ns, &batch.tokens);
+        let mut start = 0;
+        while let Some((i, n)) = self.current {
+            let end = (start + n - self.held_at.len()).min(at_ns.len());
+            let part = tokens.get(start..end).unwrap_or_default();
+            if self.held_at.is_empty() && end - start == n {
+                self.scan.hand_out(i, &at_ns[start..end], part, each);
+            } else {
+                self.held_at.extend_from_slice(&at_ns[start..end]);
+                self.held_tokens.extend_from_slice(part);
+                if self.held_at.len() < n {
+                    break;
+                }
+                self.scan.hand_out(i, &self.held_at, &self.held_tokens, each);
+                self.held_at.clear();
+                self.held_tokens.clear();
+            }
+            start = end;
+            self.current = self.with_chunks(i + 1);
+        }
     }
 }
 

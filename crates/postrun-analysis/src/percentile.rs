@@ -98,6 +98,7 @@ fn interval(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
     }
     // B(n, q) by its recurrence in logarithms: P(B = 0) = (1 − q)^n can be far below the smallest float.
     let mut log_pmf = n as f64 * (1.0 - q).ln();
+    let odds = q / (1.0 - q);
     let mut cdf = 0.0f64;
     let (mut low, mut high) = (None, None);
     for k in 0..=n {
@@ -113,7 +114,7 @@ fn interval(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
             high = Some(k);
             break;
         }
-        log_pmf += ((n - k) as f64).ln() - ((k + 1) as f64).ln() + q.ln() - (1.0 - q).ln();
+        log_pmf += ((n - k) as f64 / (k + 1) as f64 * odds).ln();
     }
     (low.filter(|l| *l < n), high.filter(|h| *h < n))
 }

@@ -46,7 +46,7 @@ pub struct Options {
     pub convention: &'static ClientConvention,
     /// Also what pictures are drawn from: that takes a pass over every metric more.
     pub shapes: bool,
-    /// Metrics alone: no long pauses are judged and no evidence for a diagnosis is collected.
+    /// Metrics alone: long pauses are judged only where a metric rests on them, and no evidence for a diagnosis is collected.
     pub metrics_only: bool,
 }
 
@@ -175,7 +175,8 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         rules: &gap_rules(client, &reported),
         columns: &columns,
         second_gaps: reported.iter().any(|(figure, _)| figure.metric == "second_token_ms"),
-        pauses: !options.metrics_only,
+        // How many requests were preempted is read off their pauses, where the server counts preemptions.
+        pauses: !options.metrics_only || tracks.get("preemptions_total").is_some(),
     })?;
 
     let timeline = axis.map(|axis| timeline::over_time(axis, &requests, &in_flight, chunks.as_ref(), &tracks));

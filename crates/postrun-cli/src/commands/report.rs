@@ -32,7 +32,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         window: args.window,
         convention: args.convention,
         shapes: format == ReportFormat::Html || args.charts.is_some(),
-        metrics_only: false,
+        metrics_only: format == ReportFormat::Csv,
     };
     let reports = reports(&opened, &options, &rules)?;
     if let Some(dir) = &args.charts {

@@ -11,7 +11,15 @@ const BLOCKS_AHEAD: usize = 2;
 type Block = (Vec<u8>, usize);
 
 /// The reading end.
-pub(crate) struct ReadAhead {
+pub(crate) enum ReadAhead {
+    /// A thread reads.
+    Ahead(Ahead),
+    /// Where there is one processor, threads would only take turns.
+    Inline(Box<dyn Read + Send>),
+}
+
+/// Blocks that a thread has read.
+pub(crate) struct Ahead {
     blocks: Receiver<std::io::Result<Block>>,
     /// Where buffers go back to be used again.
     back: Sender<Vec<u8>>,
@@ -21,7 +29,25 @@ pub(crate) struct ReadAhead {
 
 impl ReadAhead {
     /// Starts to read. The thread ends with the text, with an error, or when this end is dropped.
-    pub(crate) fn start(mut inner: impl Read + Send + 'static) -> ReadAhead {
+    pub(crate) fn start(inner: impl Read + Send + 'static) -> ReadAhead {
+        match std::thread::available_parallelism() {
+            Ok(processors) if processors.get() == 1 => ReadAhead::Inline(Box::new(inner)),
+            _ => ReadAhead::Ahead(Ahead::start(inner)),
+        }
+    }
+}
+
+impl Read for ReadAhead {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            ReadAhead::Ahead(ahead) => ahead.read(out),
+            ReadAhead::Inline(inner) => inner.read(out),
+        }
+    }
+}
+
+impl Ahead {
+    fn start(mut inner: impl Read + Send + 'static) -> Ahead {
         let (sender, blocks) = sync_channel(BLOCKS_AHEAD);
         let (back, used) = channel();
         std::thread::spawn(move || {
@@ -39,11 +65,11 @@ impl ReadAhead {
                 }
             }
         });
-        ReadAhead { blocks, back, block: (Vec::new(), 0), used: 0 }
+        Ahead { blocks, back, block: (Vec::new(), 0), used: 0 }
     }
 }
 
-impl Read for ReadAhead {
+impl Read for Ahead {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         if self.used == self.block.1 {
             // The sender is gone: the text has ended.
@@ -70,7 +96,7 @@ mod tests {
     fn gives_what_it_gets() {
         let text: Vec<u8> = (0..3_000_000u32).map(|i| (i % 251) as u8).collect();
         let mut out = Vec::new();
-        ReadAhead::start(std::io::Cursor::new(text.clone())).read_to_end(&mut out).unwrap();
+        Ahead::start(std::io::Cursor::new(text.clone())).read_to_end(&mut out).unwrap();
         assert!(out == text);
     }
 
@@ -87,7 +113,7 @@ mod tests {
                 Ok(1)
             }
         }
-        let mut reader = ReadAhead::start(Fails(0));
+        let mut reader = Ahead::start(Fails(0));
         let mut out = Vec::new();
         assert_eq!(reader.read_to_end(&mut out).unwrap_err().to_string(), "gone");
         assert_eq!(out, [7]);
