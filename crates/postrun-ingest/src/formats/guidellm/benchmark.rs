@@ -81,7 +81,8 @@ impl Benchmark {
         }
         self.flat_requests |= record.get("info").members().is_empty();
         let row = ended.row(record, &mut self.rows.issues, place);
-        if let Err(e) = self.rows.push(row, &ChunkTimes::default(), place) {
+        let extras = Ended::extras(record, &mut self.rows.issues, place);
+        if let Err(e) = self.rows.push_with(row, &ChunkTimes::default(), &extras, place) {
             self.failure.get_or_insert(e);
         }
     }

@@ -70,8 +70,9 @@ fn stream(metric: &str) -> Option<(Named, f64)> {
         }
         "request_scheduled_latency" => (named("e2e_ms", "ms", "from_schedule_nearest_rank"), 1e3),
         "time_to_first_output_token_ms" => (named("first_answer_token_ms", "ms", "nearest_rank"), 1.0),
-        "time_to_last_round_trip_ms" | "avg_round_trip_time_ms" => (named("", "ms", "round_trips_not_kept"), 1.0),
-        "turn_predecessor_delay" => (named("", "s", "turns_not_kept"), 1.0),
+        "time_to_last_round_trip_ms" => (named("last_round_trip_ms", "ms", "absent_as_zero_nearest_rank"), 1.0),
+        "avg_round_trip_time_ms" => (named("mean_round_trip_ms", "ms", "absent_as_zero_nearest_rank"), 1.0),
+        "turn_predecessor_delay" => (named("predecessor_wait_ms", "ms", "nearest_rank"), 1e3),
         _ => return None,
     })
 }
