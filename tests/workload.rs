@@ -53,6 +53,20 @@ fn a_rule_of_the_users_own_may_judge_a_trace() {
 }
 
 #[test]
+fn nobody_says_that_a_trace_was_answered() {
+    let azure = fixture("workload_trace/azure/input/trace.csv");
+    let both = run(["report", fixture(TRACE).to_str().unwrap(), azure.to_str().unwrap()]);
+    assert_eq!(both.code, 0, "{}", both.stderr);
+    let row = both.stdout.lines().find(|line| line.starts_with("trace-2")).unwrap();
+    assert!(row.contains("a workload") && !row.bytes().any(|b| b.is_ascii_digit() && b != b'2'), "{row}");
+    let said = both.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("arrivals and lengths, and no answers: requests 48 of trace, 10 of trace-2."), "{said}");
+    let seen = text(&["inspect"]);
+    assert!(seen.contains("48 arrivals with lengths, no answers; 48 per-request records"), "{seen}");
+    assert!(!seen.contains(" ok, "), "{seen}");
+}
+
+#[test]
 fn figures_have_their_unit() {
     let csv = text(&["report", "--format", "csv"]);
     for row in [
