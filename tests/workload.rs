@@ -53,6 +53,23 @@ fn a_rule_of_the_users_own_may_judge_a_trace() {
 }
 
 #[test]
+fn sends_and_lengths_of_ones_own_are_a_workload() {
+    let rows = "sent_s,prompt_tokens,output_tokens\n0,100,20\n1.5,200,30\n2,50,10\n";
+    let (_dir, path) = temp_file("mine.csv", rows.as_bytes());
+    let run = &report(&path, &[])["runs"][0];
+    assert_eq!((&run["workload"]["only"], &run["workload"]["sent"]), (&true.into(), &3.into()), "{run:#}");
+    assert_eq!(
+        (&run["metrics"]["prompt_length"]["max"], length(&run["data_quality"])),
+        (&200.0.into(), 0),
+        "{}",
+        run["data_quality"]
+    );
+    // Lengths without sends are no recording of anything.
+    let (_dir, path) = temp_file("lengths.csv", b"prompt_tokens,output_tokens\n1,2\n3,4\n");
+    assert_eq!(super::support::run(["report", path.to_str().unwrap()]).code, 2);
+}
+
+#[test]
 fn nobody_says_that_a_trace_was_answered() {
     let azure = fixture("workload_trace/azure/input/trace.csv");
     let both = run(["report", fixture(TRACE).to_str().unwrap(), azure.to_str().unwrap()]);
