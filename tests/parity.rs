@@ -89,6 +89,27 @@ fn no_figure_of_a_fixture_differs_without_a_reason() {
 }
 
 #[test]
+fn a_summary_alone_contradicts_nothing() {
+    let mut files = Vec::new();
+    for format in std::fs::read_dir(fixture("")).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()) {
+        for scenario in std::fs::read_dir(&format).unwrap().map(|e| e.unwrap().path().join("input")) {
+            let entries = scenario.is_dir().then(|| std::fs::read_dir(&scenario).unwrap());
+            files.extend(entries.into_iter().flatten().map(|e| e.unwrap().path()).filter(|p| p.is_file()));
+        }
+    }
+    let summaries = files.iter().filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().contains("summary")));
+    let (mut clients, mut wrong, mut seen) = (BTreeMap::new(), Vec::new(), 0);
+    for file in summaries {
+        if let Some(found) = parity(file) {
+            tally(&found, &file.display().to_string(), &mut clients, &mut wrong);
+            seen += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(seen >= 5, "only {seen} summaries");
+}
+
+#[test]
 fn bundled_recordings_of_other_clients_agree() {
     let runs = [
         ("evalscope_perf/closed_loop", 1, 22),

@@ -128,7 +128,12 @@ impl Ours<'_> {
         // Without records, only rates follow from what the file holds: the client's totals over its duration.
         let possible = elsewhere.is_none() && (self.has_rows || figure.metric.ends_with("_per_s"));
         let value = possible.then(|| get(&figure.metric, &recipe)).flatten();
-        let rounding = by.map_or(0.0, |by| by.rounding);
+        let last_decimal = by.map_or(0.0, |by| by.rounding);
+        // Of a summary alone the duration has the last decimal of a figure too.
+        let rounding = match self.computed.facts.duration_s.filter(|_| !self.has_rows) {
+            Some(seconds) => last_decimal * (1.0 + theirs.abs() / seconds),
+            None => last_decimal,
+        };
         let same = |ours: f64| agree(ours, theirs, &figure.unit, rounding);
         if let Some(ours) = value.filter(|ours| same(*ours)) {
             (figure.computed, figure.agrees) = (Some(ours), Some(true));

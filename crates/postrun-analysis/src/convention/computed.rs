@@ -252,6 +252,9 @@ impl Computed<'_> {
                 _ => Some(prompt? + output?),
             };
         }
+        if self.requests.len() == 0 {
+            return None;
+        }
         let quantity = quantity::find(metric)?;
         let takes_part = |i: &usize| recipe.which.admits(self.requests.status[*i] == Outcome::Ok);
         self.measured().filter(takes_part).map(|i| quantity.of(&self.request(i), recipe).map(|(value, _)| value)).sum()
