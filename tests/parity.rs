@@ -187,7 +187,7 @@ fn every_recording_agrees_with_its_client() {
         ("vllm bench serve", 465),
         ("sglang bench_serving", 71),
         ("AIPerf", 2021),
-        ("GuideLLM", 876),
+        ("GuideLLM", 1131),
         ("inference-perf", 372),
         ("evalscope perf", 339),
         ("inference-profiler", 92),

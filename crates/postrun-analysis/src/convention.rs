@@ -7,6 +7,7 @@ pub(crate) mod client;
 pub(crate) mod computed;
 pub(crate) mod definitions;
 pub(crate) mod estimates;
+pub(crate) mod event_rates;
 pub(crate) mod example;
 pub(crate) mod facts;
 pub(crate) mod load_curves;

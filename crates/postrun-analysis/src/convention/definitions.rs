@@ -315,6 +315,13 @@ pub static CONVENTIONS: &[Convention] = &[
         POSTRUN,
     ),
     exact("sampled_in_steps", "the client counts the requests under way every quarter of a second", POSTRUN),
+    computable(
+        "rates_between_events",
+        "the client takes a rate at every event, over the time to half-way to its neighbours, and its percentiles are levels below which that share of the time was spent",
+        |_| true,
+    )
+    .by(Recipe { weight: Weight::Time, clock: Clock::FloatSeconds, ..SUMMED_SHARES })
+    .lacking("how this version of the client draws its curve"),
     elsewhere("never_computed", "the client computes it for other kinds of run only, and stores 0 for this one"),
     elsewhere("estimated_by_client", "the client's own estimate, by a formula over figures that it does not store"),
     elsewhere("devices_not_kept", "divided by the number of devices, which the dataset does not keep"),

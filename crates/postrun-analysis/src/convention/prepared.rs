@@ -1,9 +1,10 @@
-//! Figures of more than one request at a time, made before the others: of the numbers in the `extras` table, of curves and of
-//! estimates.
+//! Figures of more than one request at a time, made before the others: of the numbers in the `extras` table, of curves,
+//! of rates between events and of estimates.
 //!
 //! One number is in memory at a time; the curves of one definition share the requests they are drawn from.
 
 use super::estimates;
+use super::event_rates;
 use super::facts::{Columns, Fact};
 use super::load_curves::{self, LoadCurve, Streams};
 use super::recipe::{Absent, Recipe};
@@ -62,6 +63,11 @@ impl Prepared {
                 let mut values: Vec<Weighted> = values.into_iter().map(|value| (value, 1.0)).collect();
                 let summary = summarise(&mut values, sources.percentiles, recipe).ok_or(estimate.needs);
                 prepared.0.entry(*recipe).or_default().insert(estimate.id, summary);
+            }
+            if let Some(rate) = event_rates::find(name) {
+                let (of, manifest) = ((sources.requests, sources.columns), sources.dataset.manifest());
+                let summary = event_rates::summary(rate, of, manifest, sources.percentiles, recipe);
+                prepared.0.entry(*recipe).or_default().insert(rate.id, summary);
             }
             if let Some(curve) = load_curves::find(name) {
                 let of_recipe = curves.entry(*recipe).or_default();

@@ -135,7 +135,7 @@ fn float_between(r: &Recipe, from: i64, to: i64) -> f64 {
 }
 
 /// The float nearest to a decimal number of seconds. Dividing a float of nanoseconds would round twice.
-fn float_seconds(ns: i64) -> f64 {
+pub(super) fn float_seconds(ns: i64) -> f64 {
     let (whole, rest) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
     format!("{whole}.{rest:09}").parse().unwrap_or(f64::NAN)
 }

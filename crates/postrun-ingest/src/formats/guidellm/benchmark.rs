@@ -175,6 +175,7 @@ impl Benchmark {
         manifest.model = model.text().map(String::from);
         manifest.load = self.load();
         manifest.duration_ns = self.duration_ns();
+        manifest.duration_from_unix_ns = manifest.duration_ns.and_then(|_| self.setting(&["start_time"]).seconds_ns());
         let total = |key: &str| self.totals.get(key).count().map(u64::from);
         manifest.counted = Counted { completed: total("successful"), failed: total("errored"), ..Counted::default() };
         let sum = |metric: &str| {

@@ -11,9 +11,9 @@ pub(super) fn add(metric: &str, stats: &Tree, out: &mut Vec<ReportedRow>) {
         return figures(&name, metric, stats, scale, out);
     }
     if let Some(name) = rate(metric) {
-        // The mean over time is the rate; the rest describes a curve that only the client has.
+        // The mean over time is the rate.
         out.extend(figure(&name, "value", &format!("{metric}.mean"), stats.get("mean"), 1.0));
-        return;
+        return over_time(metric, stats, out);
     }
     if let Some(name) = length(metric) {
         if name.metric != "total_tokens" {
@@ -48,6 +48,21 @@ fn rate(metric: &str) -> Option<Named> {
         "request_concurrency" => named("mean_concurrency", "requests", "to_stream_end"),
         _ => return None,
     })
+}
+
+/// What stands beside the mean: a curve over time.
+fn over_time(metric: &str, stats: &Tree, out: &mut Vec<ReportedRow>) {
+    let name = match metric {
+        "requests_per_second" => named("requests_per_s_between_events", "req/s", "rates_between_events"),
+        "prompt_tokens_per_second" => named("prompt_tokens_per_s_between_events", "tok/s", "rates_between_events"),
+        "output_tokens_per_second" => named("output_tokens_per_s_between_events", "tok/s", "rates_between_events"),
+        "tokens_per_second" => named("total_tokens_per_s_between_events", "tok/s", "rates_between_events"),
+        "request_concurrency" => named("concurrency_between_events", "requests", "rates_between_events"),
+        _ => return,
+    };
+    let mut rows = Vec::new();
+    figures(&name, metric, stats, 1.0, &mut rows);
+    out.extend(rows.into_iter().filter(|row| row.stat != "mean"));
 }
 
 fn length(metric: &str) -> Option<Named> {
