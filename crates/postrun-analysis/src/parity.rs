@@ -156,7 +156,11 @@ impl Ours<'_> {
             return figure;
         }
         let missing = possible.then(|| self.computed.missing(&figure.metric, &recipe)).flatten();
-        let lacks = by.and_then(|by| by.lacks).map(|fact| format!("not recorded: {fact}")).or(missing.map(Fact::why));
+        let lacks = match missing {
+            // Not for want of a fact.
+            Some(fact @ (Fact::Curve | Fact::RoomForGaps)) => Some(fact.why()),
+            _ => by.and_then(|by| by.lacks).map(|fact| format!("not recorded: {fact}")).or(missing.map(Fact::why)),
+        };
         let explained =
             by.filter(|by| nearest.is_none_or(|computed| self.explains(by, computed, theirs, &figure.stat)));
         match (nearest, lacks, explained) {

@@ -47,6 +47,8 @@ pub struct Options {
     pub convention: &'static ClientConvention,
     /// Also what pictures are drawn from: that takes a pass over every metric more.
     pub shapes: bool,
+    /// Also the client's figures of curves over time: that takes memory for all gaps between chunks at once.
+    pub curves: bool,
     /// Metrics alone: long pauses are judged only where a metric rests on them, and no evidence for a diagnosis is collected.
     pub metrics_only: bool,
 }
@@ -202,7 +204,13 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
     }
     let values = run_values(&facts, &plain);
     let compared = if window.is_none() && requests.len() > 0 { &reported[..] } else { &[] };
-    let sources = prepared::Sources { dataset, requests: &requests, columns: &columns, percentiles: &percentiles };
+    let sources = prepared::Sources {
+        dataset,
+        requests: &requests,
+        columns: &columns,
+        percentiles: &percentiles,
+        curves: options.curves,
+    };
     let prepared = Prepared::of(&sources, compared)?;
     let computed = Computed {
         requests: &requests,

@@ -178,7 +178,7 @@ impl Computed<'_> {
             Fact::CountedTokens => any(|f| f.counted_events.is_some()),
             Fact::RequestedTokens => any(|f| f.requested.is_some()),
             // These are missed where the figures are made.
-            Fact::OwnNumber | Fact::MeasuredFrom | Fact::RoomForGaps => true,
+            Fact::OwnNumber | Fact::MeasuredFrom | Fact::Curve | Fact::RoomForGaps => true,
             Fact::StreamMeans => self.chunks.is_some() || any(|f| f.client_itl.is_some()),
         }
     }

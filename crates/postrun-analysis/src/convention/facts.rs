@@ -64,6 +64,8 @@ pub(crate) enum Fact {
     OwnNumber,
     /// When the measured phase began.
     MeasuredFrom,
+    /// Curves are drawn at all.
+    Curve,
     /// No more gaps than fit into memory.
     RoomForGaps,
 }
@@ -92,6 +94,7 @@ impl Fact {
             Fact::StreamMeans => "the mean of each request's gaps",
             Fact::OwnNumber => "this number of each request",
             Fact::MeasuredFrom => "when the client's measurement began",
+            Fact::Curve => "curves over time",
             Fact::RoomForGaps => "few enough gaps between chunks to hold them all in memory",
         }
     }
@@ -99,6 +102,7 @@ impl Fact {
     /// Why a figure cannot be had without it.
     pub(crate) fn why(self) -> String {
         match self {
+            Fact::Curve => "of a curve over time, which `postrun parity` draws".to_string(),
             Fact::RoomForGaps => format!("a curve over more than {MOST_GAPS} gaps between chunks is not drawn"),
             _ => format!("not recorded: {}", self.words()),
         }

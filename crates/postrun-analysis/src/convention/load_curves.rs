@@ -75,9 +75,13 @@ pub(crate) fn find(id: &str) -> Option<&'static LoadCurve> {
 
 impl LoadCurve {
     /// Its statistics over the measured phase.
-    pub(crate) fn summary(&self, streams: &Streams, idle: Idle, percentiles: &[f64]) -> Summary {
+    pub(crate) fn summary(&self, steps: &Steps, streams: &Streams, idle: Idle, percentiles: &[f64]) -> Summary {
         let busy = (idle == Idle::Left).then(|| (self.busy)(streams));
-        (self.draw)(streams).summary(streams.measured, busy.as_ref(), percentiles)
+        steps.summary(streams.measured, busy.as_ref(), percentiles)
+    }
+
+    pub(crate) fn draw(&self, streams: &Streams) -> Steps {
+        (self.draw)(streams)
     }
 
     /// What it is made of, in order.

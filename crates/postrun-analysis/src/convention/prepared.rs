@@ -7,7 +7,7 @@ use super::estimates;
 use super::event_rates;
 use super::facts::{Columns, Fact};
 use super::load_curves::{self, LoadCurve, Streams};
-use super::recipe::{Absent, Recipe};
+use super::recipe::{Absent, Idle, Recipe};
 use super::weighted::{Weighted, summarise};
 use super::{Convention, find};
 use crate::error::AnalysisError;
@@ -25,7 +25,12 @@ pub(crate) struct Sources<'a> {
     pub requests: &'a Requests,
     pub columns: &'a Columns,
     pub percentiles: &'a [f64],
+    /// Whether curves over time are drawn.
+    pub curves: bool,
 }
+
+/// Curves by name, each with what is asked of its idle time, for every definition.
+type Curves = BTreeMap<Recipe, BTreeMap<&'static str, (&'static LoadCurve, Vec<Idle>)>>;
 
 /// Summaries in the unit of the number or the curve.
 #[derive(Default)]
@@ -47,7 +52,7 @@ impl Prepared {
     /// What the client's figures are made of.
     pub(crate) fn of(sources: &Sources<'_>, reported: &[(ReportedFigure, String)]) -> Result<Prepared, AnalysisError> {
         let mut prepared = Prepared::default();
-        let mut curves: BTreeMap<Recipe, Vec<&'static LoadCurve>> = BTreeMap::new();
+        let mut curves: Curves = BTreeMap::new();
         for (figure, definition) in reported {
             let Some(Convention { recipe, .. }) = find(definition) else { continue };
             let name = made_of(&figure.metric);
@@ -66,22 +71,35 @@ impl Prepared {
             }
             if let Some(rate) = event_rates::find(name) {
                 let (of, manifest) = ((sources.requests, sources.columns), sources.dataset.manifest());
-                let summary = event_rates::summary(rate, of, manifest, sources.percentiles, recipe);
+                let summary = match sources.curves {
+                    true => event_rates::summary(rate, of, manifest, sources.percentiles, recipe),
+                    false => Err(Fact::Curve),
+                };
                 prepared.0.entry(*recipe).or_default().insert(rate.id, summary);
             }
             if let Some(curve) = load_curves::find(name) {
-                let of_recipe = curves.entry(*recipe).or_default();
-                if !of_recipe.iter().any(|known| known.id == curve.id) {
-                    of_recipe.push(curve);
+                // Curves that differ in their idle time alone are drawn once.
+                let busy = Recipe { idle: Idle::Counted, ..*recipe };
+                let (_, wanted) = curves.entry(busy).or_default().entry(curve.id).or_insert((curve, Vec::new()));
+                if !wanted.contains(&recipe.idle) {
+                    wanted.push(recipe.idle);
                 }
             }
         }
         for (recipe, curves) in curves {
-            let streams = Streams::read(sources.dataset, sources.requests, sources.columns, &recipe)?;
-            for curve in curves {
-                let summary =
-                    streams.as_ref().map(|s| curve.summary(s, recipe.idle, sources.percentiles)).map_err(|fact| *fact);
-                prepared.0.entry(recipe).or_default().insert(curve.id, summary);
+            let streams = match sources.curves {
+                true => Streams::read(sources.dataset, sources.requests, sources.columns, &recipe)?,
+                false => Err(Fact::Curve),
+            };
+            for (curve, wanted) in curves.into_values() {
+                let drawn = streams.as_ref().map(|streams| (streams, curve.draw(streams))).map_err(|fact| *fact);
+                for idle in wanted {
+                    let summary = match &drawn {
+                        Ok((streams, steps)) => Ok(curve.summary(steps, streams, idle, sources.percentiles)),
+                        Err(fact) => Err(*fact),
+                    };
+                    prepared.0.entry(Recipe { idle, ..recipe }).or_default().insert(curve.id, summary);
+                }
             }
         }
         Ok(prepared)
