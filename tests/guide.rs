@@ -2,7 +2,7 @@
 
 use crate::python::python;
 use crate::support::{report, root, run};
-use postrun_schema::{Across, Dtype, SERIES, SeriesKind, Table, Unit};
+use postrun_schema::{Across, Dtype, EXTRAS, SERIES, SeriesKind, Table, Unit};
 use serde_json::Value;
 use std::fmt::Write;
 use std::process::Command;
@@ -52,6 +52,11 @@ fn series() -> String {
     out
 }
 
+fn extras() -> String {
+    let rows = EXTRAS.iter().map(|e| format!("| `{}` | {} |\n", e.name, e.doc));
+    "| name | meaning |\n| --- | --- |\n".to_string() + &rows.collect::<String>()
+}
+
 #[test]
 fn columns_and_series_are_those_of_the_code() {
     for table in Table::ALL {
@@ -60,6 +65,8 @@ fn columns_and_series_are_those_of_the_code() {
         assert_eq!(found.lines().filter(|l| l.starts_with("| `")).count(), table.columns().len(), "{}", table.name());
     }
     let (found, wanted) = (section("## Series"), series());
+    assert!(found.contains(&wanted), "the guide should have\n{wanted}");
+    let (found, wanted) = (section("## Numbers beside"), extras());
     assert!(found.contains(&wanted), "the guide should have\n{wanted}");
 }
 
@@ -87,6 +94,7 @@ fn every_query_runs_and_the_engines_agree() {
     for (input, name) in [
         ("fixtures/server_side/kv_tight/input", "kv-tight.postrun"),
         ("fixtures/guidellm/two_benchmarks/input", "campaign"),
+        ("fixtures/client_side/aiperf_http_and_curves/input", "http.postrun"),
     ] {
         let ran = run(["ingest", input, "-o", dir.path().join(name).to_str().unwrap()]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);

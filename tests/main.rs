@@ -9,6 +9,7 @@ mod cli;
 mod conventions;
 mod damage;
 mod dataset;
+mod definitions;
 mod diff;
 mod diff_inputs;
 mod doubt;

@@ -1,6 +1,7 @@
 //! Every figure that a client stored or printed must come out of its recording again, or the report says why not.
 
 use crate::support::{fixture, report, run, shared};
+use postrun_analysis::CONVENTIONS;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,8 @@ fn tally(parity: &Value, at: &str, clients: &mut BTreeMap<String, Tally>, wrong:
             if nameless || why.contains("no known definition") {
                 wrong.push(format!("{at} {}: {figure}", run["label"]));
             }
+            let definition = figure["definition"].as_str().unwrap();
+            assert!(CONVENTIONS.iter().any(|c| c.id == definition), "{at}: no definition {definition}");
             // An agreement is a value beside a value; what cannot be recomputed shows none.
             let shown = figure["computed"].is_number() && figure["reported"].is_number();
             assert_eq!(shown, agrees.is_some(), "{at}: {figure}");
@@ -86,12 +89,35 @@ fn no_figure_of_a_fixture_differs_without_a_reason() {
 }
 
 #[test]
+fn a_summary_alone_contradicts_nothing() {
+    let mut files = Vec::new();
+    for format in std::fs::read_dir(fixture("")).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()) {
+        for scenario in std::fs::read_dir(&format).unwrap().map(|e| e.unwrap().path().join("input")) {
+            let entries = scenario.is_dir().then(|| std::fs::read_dir(&scenario).unwrap());
+            files.extend(entries.into_iter().flatten().map(|e| e.unwrap().path()).filter(|p| p.is_file()));
+        }
+    }
+    let summaries = files.iter().filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().contains("summary")));
+    let (mut clients, mut wrong, mut seen) = (BTreeMap::new(), Vec::new(), 0);
+    for file in summaries {
+        if let Some(found) = parity(file) {
+            tally(&found, &file.display().to_string(), &mut clients, &mut wrong);
+            seen += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(seen >= 5, "only {seen} summaries");
+}
+
+#[test]
 fn bundled_recordings_of_other_clients_agree() {
     let runs = [
         ("evalscope_perf/closed_loop", 1, 22),
         ("inference_profiler/two_stages", 2, 60),
         ("llmperf/rate_limited", 1, 35),
         ("trtllm_bench/requests_and_report", 1, 25),
+        // Phases of HTTP, and statistics of curves over time.
+        ("client_side/aiperf_http_and_curves", 1, 433),
     ];
     for (folder, runs, agree) in runs {
         let found = parity(&fixture(&format!("{folder}/input"))).unwrap();
@@ -160,12 +186,12 @@ fn every_recording_agrees_with_its_client() {
     let least = [
         ("vllm bench serve", 465),
         ("sglang bench_serving", 71),
-        ("AIPerf", 1048),
-        ("GuideLLM", 732),
-        ("inference-perf", 357),
-        ("evalscope perf", 333),
-        ("inference-profiler", 82),
-        ("LLMPerf", 819),
+        ("AIPerf", 2021),
+        ("GuideLLM", 1131),
+        ("inference-perf", 372),
+        ("evalscope perf", 339),
+        ("inference-profiler", 92),
+        ("LLMPerf", 845),
     ];
     for (client, agree) in least {
         let tally = clients.get(client).unwrap_or_else(|| panic!("no run of {client}"));

@@ -53,6 +53,37 @@ fn a_rule_of_the_users_own_may_judge_a_trace() {
 }
 
 #[test]
+fn sends_and_lengths_of_ones_own_are_a_workload() {
+    let rows = "sent_s,prompt_tokens,output_tokens\n0,100,20\n1.5,200,30\n2,50,10\n";
+    let (_dir, path) = temp_file("mine.csv", rows.as_bytes());
+    let run = &report(&path, &[])["runs"][0];
+    assert_eq!((&run["workload"]["only"], &run["workload"]["sent"]), (&true.into(), &3.into()), "{run:#}");
+    assert_eq!(
+        (&run["metrics"]["prompt_length"]["max"], length(&run["data_quality"])),
+        (&200.0.into(), 0),
+        "{}",
+        run["data_quality"]
+    );
+    // Lengths without sends are no recording of anything.
+    let (_dir, path) = temp_file("lengths.csv", b"prompt_tokens,output_tokens\n1,2\n3,4\n");
+    assert_eq!(super::support::run(["report", path.to_str().unwrap()]).code, 2);
+}
+
+#[test]
+fn nobody_says_that_a_trace_was_answered() {
+    let azure = fixture("workload_trace/azure/input/trace.csv");
+    let both = run(["report", fixture(TRACE).to_str().unwrap(), azure.to_str().unwrap()]);
+    assert_eq!(both.code, 0, "{}", both.stderr);
+    let row = both.stdout.lines().find(|line| line.starts_with("trace-2")).unwrap();
+    assert!(row.contains("a workload") && !row.bytes().any(|b| b.is_ascii_digit() && b != b'2'), "{row}");
+    let said = both.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("arrivals and lengths, and no answers: requests 48 of trace, 10 of trace-2."), "{said}");
+    let seen = text(&["inspect"]);
+    assert!(seen.contains("48 arrivals with lengths, no answers; 48 per-request records"), "{seen}");
+    assert!(!seen.contains(" ok, "), "{seen}");
+}
+
+#[test]
 fn figures_have_their_unit() {
     let csv = text(&["report", "--format", "csv"]);
     for row in [

@@ -89,12 +89,14 @@ fn write_tail(json: &mut Json, totals: &Totals) -> io::Result<()> {
 }
 
 /// Writes as Python's `json.dump` does: separators `, ` and `: `, floats as their `repr`.
-struct Json {
-    out: BufWriter<File>,
+pub struct Json {
+    /// Where it goes.
+    pub out: BufWriter<File>,
 }
 
 impl Json {
-    fn float(&mut self, value: f64) -> io::Result<()> {
+    /// One number.
+    pub fn float(&mut self, value: f64) -> io::Result<()> {
         if value != 0.0 && value.abs() < 1e-4 {
             // Rust has 5.2e-5 where Python has 5.2e-05.
             let text = format!("{value:e}");
@@ -113,7 +115,8 @@ impl Json {
         write!(self.out, ", \"{key}\": {value}")
     }
 
-    fn list<T>(
+    /// A list, item by item.
+    pub fn list<T>(
         &mut self,
         items: impl Iterator<Item = T>,
         mut write: impl FnMut(&mut Json, T) -> io::Result<()>,

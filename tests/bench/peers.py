@@ -2,6 +2,8 @@
 
     peers.py json FILE                     json.load and numpy over a detailed `vllm bench serve` result
     peers.py orjson FILE                   the same, parsed by orjson
+    peers.py aiperf FILE                   the same of AIPerf's profile_export.jsonl
+    peers.py perf_analyzer FILE            the same of perf_analyzer's profile export, every event parsed
     peers.py duckdb-prepare DIR PARQUET    a table of gaps with their prompt-length bucket from a postrun dataset
     peers.py duckdb PARQUET                exact P50/P95/P99 of these gaps, overall and by bucket
 
@@ -19,6 +21,8 @@ from itertools import chain
 PERCENTILES = (50, 90, 95, 99)
 QUANTILES = (50, 95, 99)
 NOT_INSTALLED = 77
+# Where the clocks of the generated files begin.
+UNIX_NS = 1_700_000_000_000_000_000
 
 
 def needed(name):
@@ -64,6 +68,60 @@ def from_result(peer, args):
     ttft, latency, start = (np.array(run[key], dtype=float)[ok] for key in ("ttfts", "latencies", "start_times"))
     prompt, output = (np.array(run[key], dtype=np.int64)[ok] for key in ("input_lens", "output_lens"))
     gaps = [list_ for list_, good in zip(run["itls"], ok) if good]
+    figures = figures_of(np, args, (start, ttft, latency, prompt, output), gaps)
+    answer(peer, [np] if parser is json else [np, parser], figures)
+
+
+def from_records(peer, args):
+    """AIPerf: a request a line; failed ones hold no times."""
+    np = needed("numpy")
+    rows, gaps = [], []
+    with open(args.path, encoding="utf-8") as file:
+        for record in map(json.loads, file):
+            if "error" in record:
+                continue
+            metrics = record["metrics"]
+            ttft, latency = (metrics[key]["value"] / 1e3 for key in ("time_to_first_token", "request_latency"))
+            prompt, output = (metrics[key]["value"] for key in ("usage_prompt_tokens", "usage_completion_tokens"))
+            # A float of Unix seconds would lose the nanoseconds.
+            start = (record["metadata"]["request_start_ns"] - UNIX_NS) / 1e9
+            rows.append((start, ttft, latency, prompt, output))
+            gaps.append([gap / 1e3 for gap in metrics["inter_chunk_latency"]["value"]])
+    answer(peer, [np], figures_of(np, args, columns(np, rows), gaps))
+
+
+def from_export(peer, args):
+    """perf_analyzer: every read is an event; those with content are tokens, one has the usage."""
+    np = needed("numpy")
+    with open(args.path, encoding="utf-8") as file:
+        requests = json.load(file)["experiments"][0]["requests"]
+    rows, gaps = [], []
+    for request in requests:
+        sent, times, usage = request["timestamp"], [], None
+        for at, read in zip(request["response_timestamps"], request["response_outputs"]):
+            text = read["response"].removeprefix("data: ").strip()
+            if text == "[DONE]":
+                continue
+            event = json.loads(text)
+            usage = event.get("usage", usage)
+            if any(choice["delta"].get("content") for choice in event["choices"]):
+                times.append(at - sent)
+        if times:
+            start, tokens = (sent - UNIX_NS) / 1e9, (usage["prompt_tokens"], usage["completion_tokens"])
+            rows.append((start, times[0] / 1e9, times[-1] / 1e9, *tokens))
+            gaps.append([(b - a) / 1e9 for a, b in zip(times, times[1:])])
+    answer(peer, [np], figures_of(np, args, columns(np, rows), gaps))
+
+
+def columns(np, rows):
+    start, ttft, latency, prompt, output = zip(*rows)
+    times = (np.array(values, dtype=float) for values in (start, ttft, latency))
+    return (*times, *(np.array(values, dtype=np.int64) for values in (prompt, output)))
+
+
+def figures_of(np, args, requests, gaps):
+    """All figures of the answered requests; times in seconds."""
+    start, ttft, latency, prompt, output = requests
     counts = np.fromiter(map(len, gaps), dtype=np.int64, count=len(gaps))
 
     # Gaps are made an array bucket by bucket: the whole run is then one concatenation.
@@ -85,8 +143,7 @@ def from_result(peer, args):
     figures |= distribution(np, "itl_ms", np.concatenate(parts))
     figures |= distribution(np, "e2e_ms", latency * 1e3)
     duration = float((start + latency).max() - start.min())
-    figures |= {"requests_per_s": len(ttft) / duration, "output_tokens_per_s": int(output.sum()) / duration}
-    answer(peer, [np] if parser is json else [np, parser], figures)
+    return figures | {"requests_per_s": len(ttft) / duration, "output_tokens_per_s": int(output.sum()) / duration}
 
 
 def connect(args):
@@ -142,7 +199,8 @@ def arguments():
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="peer", required=True)
-    work = {"json": from_result, "orjson": from_result, "duckdb-prepare": prepare, "duckdb": from_gaps}
+    work = {"json": from_result, "orjson": from_result, "aiperf": from_records, "perf_analyzer": from_export}
+    work |= {"duckdb-prepare": prepare, "duckdb": from_gaps}
     for name, run in work.items():
         command = commands.add_parser(name)
         command.set_defaults(run=run)

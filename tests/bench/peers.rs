@@ -10,15 +10,18 @@ mod beyond;
 mod figures;
 mod generate;
 mod load;
+mod measurements;
 mod race;
+mod shapes;
 mod totals;
 
-use generate::Plan;
+use generate::{Plan, Written};
 use load::Size;
 use race::{CPU, Contestant, Finished, MEMORY, MakeCommand, Pin, Rounds, Series, WALL};
+use shapes::Shape;
 use std::error::Error;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 use std::{env, fs};
@@ -27,15 +30,9 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const POSTRUN: &str = env!("CARGO_BIN_EXE_postrun");
 const PEERS: &str = include_str!("peers.py");
-/// Lower edges of the prompt-length buckets, in tokens; the last is open.
-const EDGES: &str = "0,64,128,256,512,1024,2048,4096";
 const MEASUREMENTS: [&str; 6] = ["ingest", "end-to-end", "startup", "quantiles", "diagnosis", MEMORY_ALONE];
-/// Requests of the measured diagnosis, and output tokens of each: 50 million tokens.
-const DIAGNOSED: (u64, u32) = (100_000, 500);
 /// Needs so much space and time that it is measured only where it is asked for by name.
 const MEMORY_ALONE: &str = "memory";
-/// What was asked for, in 10^6 bytes.
-const MEMORY_ASKED_MB: f64 = 500.0;
 const HELP: &str = "\
 options (after `--`):
   --size-mb N         result file of ingest and end-to-end, in 10^6 bytes (400)
@@ -147,148 +144,6 @@ impl Bench {
         Ok(self.agreed)
     }
 
-    /// Speed of reading, and whether memory follows the size of the file.
-    fn ingest(&mut self) -> Outcome<()> {
-        let sizes = [self.options.size_mb, self.options.size_mb / 4.0];
-        let mut contestants = Vec::new();
-        let mut megabytes = Vec::new();
-        for size in sizes {
-            let file = self.result(&format!("{size}mb.json"), Size::Bytes((size * 1e6) as u64))?;
-            megabytes.push(file.metadata()?.len() as f64 / 1e6);
-            let make = move |scratch: &Path| {
-                let mut command = Command::new(POSTRUN);
-                command.arg("ingest").arg(&file).arg("-o").arg(scratch.join("dataset"));
-                command
-            };
-            contestants.push(contestant(&format!("ingest of {size} MB"), make));
-        }
-        let pin = self.one_core.clone();
-        println!("ingest, one core ({})", pin.describe());
-        let all = race::race(&contestants, self.options.rounds, &pin, &self.folder)?;
-        print!("{}", race::table(&all, &[CPU, WALL, MEMORY]));
-        for (series, size) in all.iter().zip(megabytes) {
-            let rate = |figure| series.median(figure).map_or(f64::NAN, |s| size / s);
-            println!("  {}: {:.0} MB/s by the clock, {:.0} MB per CPU second", series.name, rate(WALL.1), rate(CPU.1));
-        }
-        println!();
-        Ok(())
-    }
-
-    /// From the file to the figures, beside Python.
-    fn end_to_end(&mut self) -> Outcome<()> {
-        let size = self.options.size_mb;
-        let file = self.result(&format!("{size}mb.json"), Size::Bytes((size * 1e6) as u64))?;
-        println!("end to end, file of {size} MB to figures, one core ({})", self.one_core.describe());
-        let contestants = [
-            contestant("postrun report", |_| table(&file)),
-            contestant("postrun report, JSON", |_| report(&file)),
-            self.peer("peers.py json", with_edges(vec!["json".into(), file.clone().into()])),
-            self.peer("peers.py orjson", with_edges(vec!["orjson".into(), file.clone().into()])),
-        ];
-        let all = race::race(&contestants, self.options.rounds, &self.one_core, &self.folder)?;
-        self.conclude(&all)
-    }
-
-    /// What a small run costs, nearly all of it starting up.
-    fn startup(&mut self) -> Outcome<()> {
-        let file = self.result("small.json", Size::Requests { count: 1_000, tokens: 64 })?;
-        println!("startup, report on 1,000 requests of 64 tokens (not pinned: the wait of a person is measured)");
-        let contestants = [
-            contestant("postrun report", |_| report(&file)),
-            self.peer("peers.py json", with_edges(vec!["json".into(), file.clone().into()])),
-        ];
-        let rounds = Rounds { counted: self.options.rounds.counted * 5, ..self.options.rounds };
-        let all = race::race(&contestants, rounds, &Pin::Free(String::new()), &self.folder)?;
-        self.conclude(&all)
-    }
-
-    /// Exact percentiles of all gaps, overall and by bucket, beside DuckDB.
-    fn quantiles(&mut self) -> Outcome<()> {
-        let millions = self.options.gaps_millions;
-        let file = self.result("gaps.json", Size::Gaps((millions * 1e6) as u64))?;
-        let dataset = self.folder.join("dataset");
-        self.ingested(&file, &dataset)?;
-        let tables = tables_of(&dataset)?;
-        let gaps = self.folder.join("gaps.parquet");
-        let prepare = vec!["duckdb-prepare".into(), tables.clone().into(), gaps.clone().into()];
-        let prepared = self.once(self.peer("peers.py duckdb-prepare", with_edges(prepare)))?;
-        let cores = std::thread::available_parallelism()?.get();
-        let everywhere = Pin::Free(format!("{cores} cores"));
-        for (threads, pin) in [(1, self.one_core.clone()), (cores, everywhere)] {
-            let place = if threads == 1 { "one core" } else { "all cores" };
-            println!("quantiles of {millions} million gaps, {place} ({}; DuckDB threads: {threads})", pin.describe());
-            let query = vec!["duckdb".into(), gaps.clone().into(), "--threads".into(), threads.to_string().into()];
-            let mut duckdb = self.peer("peers.py duckdb", query);
-            if let Err(why) = &prepared {
-                duckdb.command = Err(why.clone());
-            }
-            let contestants = [contestant("postrun report", |_| report(&tables)), duckdb];
-            let all = race::race(&contestants, self.options.rounds, &pin, &self.folder)?;
-            self.conclude(&all)?;
-            if cores == 1 {
-                break;
-            }
-        }
-        println!("  postrun reports every metric of the run; DuckDB starts from a table of gaps made beforehand.\n");
-        Ok(())
-    }
-
-    /// What a diagnosis of many requests takes beyond its metrics.
-    fn diagnosis(&mut self) -> Outcome<()> {
-        let (count, tokens) = DIAGNOSED;
-        let file = self.result("diagnosis.json", Size::Requests { count, tokens })?;
-        let dataset = self.folder.join("diagnosed");
-        self.ingested(&file, &dataset)?;
-        println!("diagnosis of {count} requests of {tokens} tokens, in this process, on all cores");
-        beyond::measure(&dataset, self.options.rounds)
-    }
-
-    /// Makes a dataset of a result, which is then removed unless all is kept; not measured.
-    fn ingested(&self, file: &Path, dataset: &Path) -> Outcome<()> {
-        self.once(contestant("postrun ingest", |_| {
-            let mut command = Command::new(POSTRUN);
-            command.arg("ingest").arg(file).arg("-o").arg(dataset);
-            command
-        }))?
-        .map_err(|why| format!("postrun ingest: {why}"))?;
-        if !self.options.keep {
-            fs::remove_file(file)?;
-        }
-        Ok(())
-    }
-
-    /// Peak memory on a file of gigabytes, once each: the figure hardly varies.
-    fn memory(&mut self) -> Outcome<()> {
-        let gb = self.options.memory_gb;
-        let file = self.result(&format!("{gb}gb.json"), Size::Bytes((gb * 1e9) as u64))?;
-        let bytes = file.metadata()?.len() as f64;
-        println!("memory, file of {:.2} GB (not pinned)", bytes / 1e9);
-        let ingest = |scratch: &Path| {
-            let mut command = Command::new(POSTRUN);
-            command.arg("ingest").arg(&file).arg("-o").arg(scratch.join("dataset"));
-            command
-        };
-        let contestants = [
-            contestant("postrun ingest", ingest),
-            contestant("postrun report", |_| {
-                let mut command = report(&file);
-                command.env("TMPDIR", &self.folder);
-                command
-            }),
-        ];
-        let once = Rounds { warmup: 0, counted: 1 };
-        let all = race::race(&contestants, once, &Pin::Free(String::new()), &self.folder)?;
-        for series in &all {
-            // Alone: there is nothing to compare.
-            print!("{}", race::table(std::slice::from_ref(series), &[CPU, WALL, MEMORY]));
-            let peak_mb = series.median(MEMORY.1).unwrap_or(f64::NAN);
-            let verdict = if peak_mb <= MEMORY_ASKED_MB { "within" } else { "BEYOND" };
-            println!("  {}: {peak_mb:.0} MB, {verdict} the {MEMORY_ASKED_MB:.0} MB asked for", series.name);
-        }
-        println!();
-        Ok(())
-    }
-
     /// The path of a generated result; made once.
     fn result(&self, name: &str, size: Size) -> Outcome<PathBuf> {
         let path = self.folder.join(name);
@@ -296,13 +151,20 @@ impl Bench {
             let start = Instant::now();
             let plan = Plan { size, seed: self.options.seed, backend: "vllm" };
             let written = generate::write_result(&path, &plan)?;
-            println!(
-                "generated {name}: {:.1} MB, {} requests, {} gaps, in {:.1} s",
-                written.bytes as f64 / 1e6,
-                written.requests,
-                written.gaps,
-                start.elapsed().as_secs_f64()
-            );
+            describe(name, &written, start);
+        }
+        Ok(path)
+    }
+
+    /// The path of a generated file in another client's shape; made once.
+    fn shaped(&self, shape: &Shape, bytes: u64) -> Outcome<PathBuf> {
+        let folder = self.folder.join(shape.name);
+        fs::create_dir_all(&folder)?;
+        let path = folder.join(shape.file);
+        if !path.exists() {
+            let start = Instant::now();
+            let written = shapes::write(&path, shape, self.options.seed, bytes)?;
+            describe(shape.file, &written, start);
         }
         Ok(path)
     }
@@ -362,26 +224,15 @@ impl Drop for Bench {
     }
 }
 
-fn contestant<'a>(name: &str, make: impl Fn(&Path) -> Command + 'a) -> Contestant<'a> {
-    Contestant { name: name.to_string(), command: Ok(Box::new(make)) }
-}
-
-/// What a person types.
-fn table(what: &Path) -> Command {
-    let mut command = Command::new(POSTRUN);
-    command.arg("report").arg(what).args(["--buckets", EDGES]);
-    command
-}
-
-fn report(what: &Path) -> Command {
-    let mut command = Command::new(POSTRUN);
-    command.arg("report").arg(what).args(["--format", "json", "--buckets", EDGES]);
-    command
-}
-
-fn with_edges(mut args: Vec<OsString>) -> Vec<OsString> {
-    args.extend(["--edges".into(), EDGES.into()]);
-    args
+/// Says what was generated since `start`.
+fn describe(name: &str, written: &Written, start: Instant) {
+    println!(
+        "generated {name}: {:.1} MB, {} requests, {} gaps, in {:.1} s",
+        written.bytes as f64 / 1e6,
+        written.requests,
+        written.gaps,
+        start.elapsed().as_secs_f64()
+    );
 }
 
 /// The interpreter behind `python3`: a launcher script before it would be measured too.
@@ -392,14 +243,6 @@ fn interpreter() -> Result<OsString, String> {
     let output = output.map_err(|e| format!("{name} does not start: {e}"))?;
     let path = String::from_utf8_lossy(&output.stdout).trim().to_string();
     if output.status.success() && !path.is_empty() { Ok(path.into()) } else { Err(format!("{name} does not work")) }
-}
-
-/// The folder of the tables: the dataset itself, or the only run in it.
-fn tables_of(dataset: &Path) -> Outcome<PathBuf> {
-    let inside = fs::read_dir(dataset)?.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut candidates = [dataset.to_path_buf()].into_iter().chain(inside);
-    let found = candidates.find(|folder| folder.join("chunks.parquet").is_file());
-    found.ok_or_else(|| format!("there is no chunks.parquet in {}", dataset.display()).into())
 }
 
 fn own_peak_rss_mb() -> Option<f64> {

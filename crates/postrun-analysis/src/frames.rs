@@ -63,6 +63,7 @@ pub(crate) mod tests {
             server: Default::default(),
             load: Load::default(),
             duration_ns: Some(2_000_000_000),
+            duration_from_unix_ns: None,
             counted: Counted::default(),
             clocks: Clocks { client: clock, server: None },
             output_tokens_source: TokenSource::Server,

@@ -128,7 +128,12 @@ impl Ours<'_> {
         // Without records, only rates follow from what the file holds: the client's totals over its duration.
         let possible = elsewhere.is_none() && (self.has_rows || figure.metric.ends_with("_per_s"));
         let value = possible.then(|| get(&figure.metric, &recipe)).flatten();
-        let rounding = by.map_or(0.0, |by| by.rounding);
+        let last_decimal = by.map_or(0.0, |by| by.rounding);
+        // Of a summary alone the duration has the last decimal of a figure too.
+        let rounding = match self.computed.facts.duration_s.filter(|_| !self.has_rows) {
+            Some(seconds) => last_decimal * (1.0 + theirs.abs() / seconds),
+            None => last_decimal,
+        };
         let same = |ours: f64| agree(ours, theirs, &figure.unit, rounding);
         if let Some(ours) = value.filter(|ours| same(*ours)) {
             (figure.computed, figure.agrees) = (Some(ours), Some(true));
@@ -151,16 +156,16 @@ impl Ours<'_> {
             return figure;
         }
         let missing = possible.then(|| self.computed.missing(&figure.metric, &recipe)).flatten();
-        let lacks = by.and_then(|by| by.lacks).or(missing.map(Fact::words));
+        let lacks = match missing {
+            // Not for want of a fact.
+            Some(fact @ (Fact::Curve | Fact::RoomForGaps)) => Some(fact.why()),
+            _ => by.and_then(|by| by.lacks).map(|fact| format!("not recorded: {fact}")).or(missing.map(Fact::why)),
+        };
         let explained =
             by.filter(|by| nearest.is_none_or(|computed| self.explains(by, computed, theirs, &figure.stat)));
         match (nearest, lacks, explained) {
             (Some(_), Some(fact), Some(by)) => {
-                figure.why = Some(if by.text.is_empty() {
-                    format!("not recorded: {fact}")
-                } else {
-                    format!("not recorded: {fact}; {}", by.text)
-                });
+                figure.why = Some(if by.text.is_empty() { fact } else { format!("{fact}; {}", by.text) });
             }
             (Some(computed), None, Some(by)) => {
                 (figure.computed, figure.agrees, figure.why) = (Some(computed), Some(false), Some(by.text.to_string()));
@@ -180,14 +185,14 @@ impl Ours<'_> {
         (by.explains)(&Difference { computed, reported, stat, affected: &affected })
     }
 
-    fn not_recomputed(&self, stat: &str, theirs: f64, elsewhere: Option<&Convention>, lacks: Option<&str>) -> String {
+    fn not_recomputed(&self, stat: &str, theirs: f64, elsewhere: Option<&Convention>, lacks: Option<String>) -> String {
         match (elsewhere, lacks) {
             (Some(by), _) => by.text.to_string(),
             _ if !self.has_rows => "the file holds the client's summary only, no per-request records".to_string(),
             _ if self.ok_requests == 0 && theirs == 0.0 && stat != "value" => {
                 "no request succeeded; the client stores 0 where there is nothing to average".to_string()
             }
-            (None, Some(fact)) => format!("not recorded: {fact}"),
+            (None, Some(lacks)) => lacks,
             (None, None) => "the recording does not hold what it is made of (see unavailable)".to_string(),
         }
     }

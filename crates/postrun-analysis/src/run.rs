@@ -6,6 +6,7 @@ use crate::convention::client::ClientConvention;
 use crate::convention::computed::{Computed, Known};
 use crate::convention::facts::Columns;
 use crate::convention::find;
+use crate::convention::prepared::{self, Prepared};
 use crate::convention::redefined::{Redefined, gap_rule};
 use crate::error::AnalysisError;
 use crate::evidence::{self, Evidence};
@@ -46,6 +47,8 @@ pub struct Options {
     pub convention: &'static ClientConvention,
     /// Also what pictures are drawn from: that takes a pass over every metric more.
     pub shapes: bool,
+    /// Also the client's figures of curves over time: that takes memory for all gaps between chunks at once.
+    pub curves: bool,
     /// Metrics alone: long pauses are judged only where a metric rests on them, and no evidence for a diagnosis is collected.
     pub metrics_only: bool,
 }
@@ -200,6 +203,15 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         facts.peak_chunks_per_s = chunks.as_ref().and_then(|c| c.peak_chunks_per_s);
     }
     let values = run_values(&facts, &plain);
+    let compared = if window.is_none() && requests.len() > 0 { &reported[..] } else { &[] };
+    let sources = prepared::Sources {
+        dataset,
+        requests: &requests,
+        columns: &columns,
+        percentiles: &percentiles,
+        curves: options.curves,
+    };
+    let prepared = Prepared::of(&sources, compared)?;
     let computed = Computed {
         requests: &requests,
         columns: &columns,
@@ -207,6 +219,8 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         values: &values,
         chunks: chunks.as_ref(),
         percentiles: &percentiles,
+        limit: manifest.load.max_concurrency,
+        prepared: &prepared,
         known: Known::default(),
     };
     let redefined = if client.is_another() { Redefined::by(client, &computed) } else { Redefined::default() };

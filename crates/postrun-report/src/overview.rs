@@ -107,11 +107,20 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
     grid.header.push("verdict".to_string());
     // E2E, load, ITL, TPOT: what is left still says how much, how many failed and how long one waits.
     grid.drop_order = vec![10, 1, 9, 8];
-    let (mut borrowed, mut few) = (false, false);
+    let (mut borrowed, mut few, mut workloads) = (false, false, Vec::new());
     let mut columns: Vec<Column> = Vec::new();
     let names = short_labels(&runs);
     for (at, (a, name)) in runs.iter().copied().zip(names).enumerate() {
-        let mut row = vec![name, load(a), a.requests.ok.to_string(), a.requests.failed.to_string()];
+        // Of a workload nobody knows how its requests ended.
+        let [ok, failed] = match a.is_workload() {
+            true => {
+                workloads.push(format!("{} of {name}", a.requests.total));
+                [None, None]
+            }
+            false => [Some(a.requests.ok), Some(a.requests.failed)],
+        };
+        let count = |n: Option<u64>| cell(n.map(|n| n.to_string()));
+        let mut row = vec![name, load(a), count(ok), count(failed)];
         let mut values: Vec<Option<Shown>> = Vec::new();
         let mut theirs = |value: Option<f64>| {
             borrowed |= value.is_some();
@@ -163,6 +172,11 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
     section.notes.extend(unlike.map(str::to_string));
     if few {
         section.notes.push(FEW_NOTE.to_string());
+    }
+    if !workloads.is_empty() {
+        section
+            .notes
+            .push(format!("A workload holds arrivals and lengths, and no answers: requests {}.", workloads.join(", ")));
     }
     if borrowed {
         section.notes.push("† as the client reported it: the file holds no records to compute it from.".to_string());

@@ -101,6 +101,16 @@ pub(crate) fn reported_batch(rows: &[ReportedRow]) -> Result<RecordBatch, ArrowE
     RecordBatch::try_new(Table::Reported.arrow_schema(), columns)
 }
 
+/// The batch of one name: by request, its number.
+pub(crate) fn extras_batch(name: &str, rows: &[(u32, f64)]) -> Result<RecordBatch, ArrowError> {
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(UInt32Array::from_iter_values(rows.iter().map(|(request, _)| *request))),
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|_| name))),
+        Arc::new(Float64Array::from_iter_values(rows.iter().map(|(_, value)| *value))),
+    ];
+    RecordBatch::try_new(Table::Extras.arrow_schema(), columns)
+}
+
 pub(crate) fn events_batch(rows: &[EventRow]) -> Result<RecordBatch, ArrowError> {
     let text = |get: &dyn Fn(&EventRow) -> Option<&str>| -> ArrayRef {
         Arc::new(rows.iter().map(get).collect::<StringArray>())

@@ -11,6 +11,8 @@ mod dataset;
 mod doc;
 mod error;
 mod exchange;
+mod extra;
+mod extra_writer;
 mod hashing;
 mod issue;
 mod manifest;
@@ -27,6 +29,7 @@ pub use columns::ReportedRow;
 pub use dataset::{Dataset, find_datasets, is_dataset};
 pub use doc::Doc;
 pub use error::SchemaError;
+pub use extra::{EXTRAS, Extra, find_extra};
 pub use hashing::{HashingWriter, sha256_of_file};
 pub use issue::{Issue, IssueCode, Issues, Severity};
 pub use manifest::{

@@ -27,6 +27,9 @@ pub struct Manifest {
     pub load: Load,
     /// Duration of the measurement in nanoseconds as the client measured it.
     pub duration_ns: Option<i64>,
+    /// When that measurement began, in Unix time, where the client stored it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_from_unix_ns: Option<i64>,
     /// What the client counted itself, where the rows cannot say it.
     pub counted: Counted,
     /// The clocks of the run.

@@ -1,6 +1,6 @@
 //! The tables of a dataset, their columns, types and units.
 //!
-//! `REQUESTS` … `REPORTED` below are the reference: what is nullable, what a column means, in which unit.
+//! `REQUESTS` … `EXTRAS` below are the reference: what is nullable, what a column means, in which unit.
 
 use arrow_schema::{DataType, Field, Schema};
 use std::sync::Arc;
@@ -18,6 +18,8 @@ pub enum Table {
     Samples,
     /// What the tool itself stored or printed.
     Reported,
+    /// Numbers of single requests that a client recorded and no column of the requests table holds.
+    Extras,
 }
 
 /// Storage type of a column.
@@ -183,9 +185,16 @@ const REPORTED: &[Column] = &[
     col("key", Utf8, false, No, "the tool's own name of the figure"),
 ];
 
+const EXTRAS: &[Column] = &[
+    col("request", U32, false, No, "key of the request"),
+    col("name", Utf8, false, No, "which number; its unit stands at the end"),
+    col("value", F64, false, Unit::Count, "as the client recorded it, in the unit of the name"),
+];
+
 impl Table {
     /// All tables, in the order a manifest lists them.
-    pub const ALL: [Table; 5] = [Table::Requests, Table::Chunks, Table::Events, Table::Samples, Table::Reported];
+    pub const ALL: [Table; 6] =
+        [Table::Requests, Table::Chunks, Table::Events, Table::Samples, Table::Reported, Table::Extras];
 
     /// Name of the table; its file is `<name>.parquet`.
     pub fn name(self) -> &'static str {
@@ -195,6 +204,7 @@ impl Table {
             Table::Events => "events",
             Table::Samples => "samples",
             Table::Reported => "reported",
+            Table::Extras => "extras",
         }
     }
 
@@ -211,6 +221,7 @@ impl Table {
             Table::Events => EVENTS,
             Table::Samples => SAMPLES,
             Table::Reported => REPORTED,
+            Table::Extras => EXTRAS,
         }
     }
 

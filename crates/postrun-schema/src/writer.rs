@@ -3,6 +3,7 @@
 use crate::chunk_writer::ChunkWriter;
 use crate::columns::{ReportedRow, reported_batch, requests_batch};
 use crate::error::SchemaError;
+use crate::extra_writer::ExtraWriter;
 use crate::hashing::HashingWriter;
 use crate::manifest::{Manifest, TableFile};
 use crate::row::{Phase, RequestRow};
@@ -78,6 +79,12 @@ impl TableWriter {
         self.arrow.write(batch).map_err(SchemaError::parquet(&self.path))
     }
 
+    /// Writes a batch as a row group of its own.
+    pub(crate) fn write_group(&mut self, batch: &RecordBatch) -> Result<(), SchemaError> {
+        self.write(batch)?;
+        self.arrow.flush().map_err(SchemaError::parquet(&self.path))
+    }
+
     pub(crate) fn finish(self) -> Result<TableFile, SchemaError> {
         let sink = self.arrow.into_inner().map_err(SchemaError::parquet(&self.path))?;
         close_sink(&self.path, sink, self.rows, self.lifetime)
@@ -121,7 +128,7 @@ pub(crate) fn properties(table: Table, lifetime: Lifetime) -> WriterProperties {
 
 /// Writes the tables of one run into a folder of a [`crate::Staging`].
 ///
-/// Memory: one row group of chunks and one batch of requests.
+/// Memory: one row group of chunks, one batch of requests and one of each number beside.
 pub struct DatasetWriter {
     dir: PathBuf,
     lifetime: Lifetime,
@@ -130,6 +137,7 @@ pub struct DatasetWriter {
     written_requests: u32,
     measured: u64,
     chunks: ChunkWriter,
+    extras: ExtraWriter,
     reported: Vec<ReportedRow>,
 }
 
@@ -146,6 +154,7 @@ impl DatasetWriter {
             written_requests: 0,
             measured: 0,
             chunks: ChunkWriter::new(dir, lifetime),
+            extras: ExtraWriter::new(dir, lifetime),
             reported: Vec::new(),
         })
     }
@@ -171,6 +180,11 @@ impl DatasetWriter {
         tokens: impl Fn(u32) -> Option<u16>,
     ) -> Result<u32, SchemaError> {
         self.chunks.push(request, at_ns, tokens)
+    }
+
+    /// Adds a number of a request by its name among [`crate::EXTRAS`].
+    pub fn push_extra(&mut self, request: u32, name: &'static str, value: f64) -> Result<(), SchemaError> {
+        self.extras.push(request, name, value)
     }
 
     /// Adds what the tool itself reported.
@@ -199,6 +213,9 @@ impl DatasetWriter {
         let mut tables = BTreeMap::from([(Table::Requests.name().to_string(), self.requests.finish()?)]);
         if let Some(chunks) = self.chunks.finish()? {
             tables.insert(Table::Chunks.name().to_string(), chunks);
+        }
+        if let Some(extras) = self.extras.finish()? {
+            tables.insert(Table::Extras.name().to_string(), extras);
         }
         if !self.reported.is_empty() {
             let mut writer = TableWriter::create(&self.dir, Table::Reported, self.lifetime)?;

@@ -1,6 +1,8 @@
 //! The figures of a whole run by any definition.
 
 use super::facts::{Columns, Fact, RequestFacts};
+use super::load_curves;
+use super::prepared::{Prepared, made_of};
 use super::quantity::{self, Quantity};
 use super::recipe::{Lengths, Recipe, Span, Which};
 use super::weighted::{Weighted, summarise};
@@ -23,6 +25,10 @@ pub(crate) struct Computed<'a> {
     pub values: &'a [RunValue],
     pub chunks: Option<&'a ChunkFacts>,
     pub percentiles: &'a [f64],
+    /// The most requests that the client kept under way.
+    pub limit: Option<u32>,
+    /// What is made of more than one request at a time.
+    pub prepared: &'a Prepared,
     /// What was asked for before.
     pub known: Known,
 }
@@ -32,6 +38,26 @@ pub(crate) struct Computed<'a> {
 pub(crate) struct Known {
     summaries: RefCell<BTreeMap<(&'static str, Recipe), Option<Summary>>>,
     facts: RefCell<BTreeMap<(Fact, Which), bool>>,
+}
+
+/// AIPerf's thresholds, where no setting changes them: percent between two counts of the same tokens, percent of the limit asked
+/// for, and tokens from it.
+const APART_PERCENT: f64 = 10.0;
+const OFF_PERCENT: f64 = 5.0;
+const OFF_TOKENS: f64 = 50.0;
+
+/// The server and the client counted far different lengths.
+fn counts_are_apart(f: &RequestFacts) -> bool {
+    let lengths = [(f.prompt, f.client_prompt), (f.output, f.client_output)];
+    lengths.into_iter().any(|(server, client)| quantity::apart(server, client).is_some_and(|p| p > APART_PERCENT))
+}
+
+/// The output is far from as long as it was to be.
+fn is_not_as_requested(f: &RequestFacts) -> bool {
+    f.client_output.zip(f.requested).is_some_and(|(output, requested)| {
+        let (output, requested) = (f64::from(output), f64::from(requested));
+        (output - requested).abs() > (requested * OFF_PERCENT / 100.0).min(OFF_TOKENS)
+    })
 }
 
 /// The gaps of the metric that is made of them.
@@ -58,6 +84,9 @@ impl Computed<'_> {
         if stat == "value" {
             return self.run(metric, recipe);
         }
+        if let Some(prepared) = self.prepared.get(metric, recipe) {
+            return prepared.as_ref().ok().filter(|_| self.missing(metric, recipe).is_none())?.stat(stat);
+        }
         let scale = if metric.ends_with("_ms") && stat != "count" { 1e-6 } else { 1.0 };
         self.summary(metric, recipe)?.stat(stat).map(|value| value * scale)
     }
@@ -83,9 +112,13 @@ impl Computed<'_> {
 
     /// The first fact that a definition needs and the recording lacks.
     pub(crate) fn missing(&self, metric: &str, recipe: &Recipe) -> Option<Fact> {
-        let facts = match quantity::find(metric) {
-            Some(quantity) => (quantity.needs)(recipe),
-            None => self.needs_of_run(metric, recipe),
+        if let Some(Err(fact)) = self.prepared.get(made_of(metric), recipe) {
+            return Some(*fact);
+        }
+        let facts = match (quantity::find(metric), load_curves::find(metric)) {
+            (Some(quantity), _) => (quantity.needs)(recipe),
+            (None, Some(curve)) => curve.needs().to_vec(),
+            (None, None) => self.needs_of_run(metric, recipe),
         };
         facts.into_iter().find(|fact| {
             let known = self.known.facts.borrow().get(&(*fact, recipe.which)).copied();
@@ -144,6 +177,8 @@ impl Computed<'_> {
             Fact::CountedChunks => any(|f| f.counted_chunks.is_some()),
             Fact::CountedTokens => any(|f| f.counted_events.is_some()),
             Fact::RequestedTokens => any(|f| f.requested.is_some()),
+            // These are missed where the figures are made.
+            Fact::OwnNumber | Fact::MeasuredFrom | Fact::Curve | Fact::RoomForGaps => true,
             Fact::StreamMeans => self.chunks.is_some() || any(|f| f.client_itl.is_some()),
         }
     }
@@ -167,9 +202,36 @@ impl Computed<'_> {
             "prompt_tokens_per_s" => self.rate(self.tokens("prompt_tokens", recipe), recipe),
             "output_tokens_per_s" => self.rate(self.tokens("output_tokens", recipe), recipe),
             "total_tokens_per_s" => self.rate(self.tokens("total_tokens", recipe), recipe),
+            "send_span_s" => self.send_span_s(),
+            "sends_per_s" => self.send_span_s().filter(|s| *s > 0.0).map(|s| f.requests as f64 / s),
+            "speculative_acceptance" => {
+                let tokens = self.summary("tokens_per_step", recipe)?.mean;
+                Some((1.0 - 1.0 / tokens).clamp(0.0, 1.0))
+            }
+            "usage_discrepancies" => self.count(|f| f.answered && counts_are_apart(f)),
+            "requested_mismatches" => self.count(|f| f.answered && is_not_as_requested(f)),
+            metric if made_of(metric) != metric => {
+                let parts = self.prepared.get(made_of(metric), recipe)?.as_ref().ok()?;
+                match metric {
+                    "sampled_concurrency_share" => self.limit.map(|limit| parts.mean / f64::from(limit)),
+                    rate if rate.ends_with("_per_s") => self.rate(parts.stat("sum"), recipe),
+                    _ => parts.stat("sum"),
+                }
+            }
             "mean_concurrency" if self.requests.len() > 0 => self.rate(self.busy_s(recipe), recipe),
             _ => self.values.iter().find(|v| v.metric == metric).map(|v| v.value),
         }
+    }
+
+    /// From the first send to the last.
+    fn send_span_s(&self) -> Option<f64> {
+        let sends = || self.measured().filter_map(|i| self.requests.sent_ns[i]);
+        Some(sends().max()?.saturating_sub(sends().min()?) as f64 / 1e9)
+    }
+
+    fn count(&self, of: impl Fn(&RequestFacts) -> bool) -> Option<f64> {
+        let rows = self.requests.len() > 0;
+        rows.then(|| self.measured().filter(|i| of(&self.request(*i))).count() as f64)
     }
 
     fn rate(&self, amount: Option<f64>, recipe: &Recipe) -> Option<f64> {
@@ -190,12 +252,11 @@ impl Computed<'_> {
                 _ => Some(prompt? + output?),
             };
         }
+        if self.requests.len() == 0 {
+            return None;
+        }
         let quantity = quantity::find(metric)?;
-        let takes_part = |i: &usize| match recipe.which {
-            Which::Ok => self.requests.status[*i] == Outcome::Ok,
-            Which::All | Which::FailedForEver => true,
-            Which::NotOk => self.requests.status[*i] != Outcome::Ok,
-        };
+        let takes_part = |i: &usize| recipe.which.admits(self.requests.status[*i] == Outcome::Ok);
         self.measured().filter(takes_part).map(|i| quantity.of(&self.request(i), recipe).map(|(value, _)| value)).sum()
     }
 

@@ -1,5 +1,6 @@
 //! What is known of one request, whatever definition is asked for, and which facts a recording lacks.
 
+use super::load_curves::MOST_GAPS;
 use crate::error::AnalysisError;
 use crate::frames::{polars_error, table};
 use crate::requests::{Outcome, Requests};
@@ -59,6 +60,14 @@ pub(crate) enum Fact {
     RequestedTokens,
     Reasoning,
     AnswerStart,
+    /// A number in the extras table.
+    OwnNumber,
+    /// When the measured phase began.
+    MeasuredFrom,
+    /// Curves are drawn at all.
+    Curve,
+    /// No more gaps than fit into memory.
+    RoomForGaps,
 }
 
 impl Fact {
@@ -83,6 +92,19 @@ impl Fact {
             Fact::CountedTokens => "the tokens that the client counted while it streamed",
             Fact::RequestedTokens => "how many tokens were asked for",
             Fact::StreamMeans => "the mean of each request's gaps",
+            Fact::OwnNumber => "this number of each request",
+            Fact::MeasuredFrom => "when the client's measurement began",
+            Fact::Curve => "curves over time",
+            Fact::RoomForGaps => "few enough gaps between chunks to hold them all in memory",
+        }
+    }
+
+    /// Why a figure cannot be had without it.
+    pub(crate) fn why(self) -> String {
+        match self {
+            Fact::Curve => "of a curve over time, which `postrun parity` draws".to_string(),
+            Fact::RoomForGaps => format!("a curve over more than {MOST_GAPS} gaps between chunks is not drawn"),
+            _ => format!("not recorded: {}", self.words()),
         }
     }
 }

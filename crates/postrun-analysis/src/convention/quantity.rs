@@ -34,7 +34,7 @@ fn once(_: &RequestFacts, _: &Recipe) -> Option<f64> {
     Some(1.0)
 }
 
-fn output(f: &RequestFacts, r: &Recipe) -> Option<u32> {
+pub(super) fn output(f: &RequestFacts, r: &Recipe) -> Option<u32> {
     match r.lengths {
         Lengths::Best => f.output,
         Lengths::Client => f.client_output,
@@ -42,7 +42,7 @@ fn output(f: &RequestFacts, r: &Recipe) -> Option<u32> {
     }
 }
 
-fn prompt(f: &RequestFacts, r: &Recipe) -> Option<u32> {
+pub(super) fn prompt(f: &RequestFacts, r: &Recipe) -> Option<u32> {
     if r.lengths == Lengths::Client { f.client_prompt } else { f.prompt }
 }
 
@@ -135,13 +135,13 @@ fn float_between(r: &Recipe, from: i64, to: i64) -> f64 {
 }
 
 /// The float nearest to a decimal number of seconds. Dividing a float of nanoseconds would round twice.
-fn float_seconds(ns: i64) -> f64 {
+pub(super) fn float_seconds(ns: i64) -> f64 {
     let (whole, rest) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
     format!("{whole}.{rest:09}").parse().unwrap_or(f64::NAN)
 }
 
 /// Of two counts of the same tokens, the server's against the client's, in percent.
-fn apart(server: Option<u32>, client: Option<u32>) -> Option<f64> {
+pub(super) fn apart(server: Option<u32>, client: Option<u32>) -> Option<f64> {
     let (server, client) = (f64::from(server?), f64::from(client?));
     (client > 0.0).then(|| (server - client).abs() / client * 100.0)
 }
@@ -268,6 +268,7 @@ pub(crate) static QUANTITIES: &[Quantity] = &[
         once,
         |_| vec![Fact::FirstToken, Fact::AnswerStart],
     ),
+    q("tokens_per_step", tokens_per_step, once, |r| both(vec![Fact::ChunkTimes], output_fact(r))),
     PER_LATER_CHUNK,
     Quantity { id: "tokens_per_chunk", also: Some(|f| f.counted_chunks.map(|_| (1.0, 1.0))), ..PER_LATER_CHUNK },
 ];
@@ -279,6 +280,13 @@ const PER_LATER_CHUNK: Quantity = q(
     |f, _| later_chunks(f),
     |r| both(vec![Fact::CountedChunks], output_fact(r)),
 );
+
+/// Tokens a chunk after the first, chunks of any kind; where there are no more tokens than chunks, nothing was speculated.
+fn tokens_per_step(f: &RequestFacts, r: &Recipe) -> Option<f64> {
+    let chunks = f.chunks? + u32::from(f.first_chunk.is_some());
+    let tokens = f64::from(output(f, r)?) - 1.0;
+    Some(tokens / f64::from(chunks.checked_sub(1).filter(|n| *n > 0)?)).filter(|per_step| *per_step > 1.0)
+}
 
 fn answer_tokens(f: &RequestFacts, r: &Recipe) -> Option<f64> {
     output(f, r)?.checked_sub(f.reasoning?).map(f64::from)
@@ -304,7 +312,8 @@ impl Quantity {
         };
         let value = (self.value)(f, r).filter(|v| takes_part && v.is_finite())?;
         let weight = match r.weight {
-            Weight::Request => 1.0,
+            // A curve is none of requests.
+            Weight::Request | Weight::Time => 1.0,
             Weight::Tokens => (self.tokens)(f, r)?,
         };
         Some((value, weight))

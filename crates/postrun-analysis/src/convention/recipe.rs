@@ -84,6 +84,26 @@ pub enum Weight {
     Request,
     /// Once for every token its value is a mean over.
     Tokens,
+    /// No request counts, but every level of a curve for as long as it lasts.
+    Time,
+}
+
+/// What a request is for a number that it does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Absent {
+    /// Nothing: it takes no part.
+    Left,
+    /// A 0 like any other.
+    Zero,
+}
+
+/// What time is for a curve in which nothing goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Idle {
+    /// Time like any other, with a level of 0.
+    Counted,
+    /// Nothing: a curve counts while a request is in its phase.
+    Left,
 }
 
 /// How a percentile is taken.
@@ -134,6 +154,17 @@ pub enum Which {
     FailedForEver,
 }
 
+impl Which {
+    /// Whether a measured request takes part that was answered, or was not.
+    pub(crate) fn admits(self, answered: bool) -> bool {
+        match self {
+            Which::Ok => answered,
+            Which::NotOk => !answered,
+            Which::All | Which::FailedForEver => true,
+        }
+    }
+}
+
 /// How points in time are subtracted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Clock {
@@ -174,6 +205,8 @@ pub struct Recipe {
     pub which: Which,
     pub clock: Clock,
     pub span: Span,
+    pub absent: Absent,
+    pub idle: Idle,
 }
 
 /// postrun's own.
@@ -192,4 +225,6 @@ pub const POSTRUN: Recipe = Recipe {
     which: Which::Ok,
     clock: Clock::Exact,
     span: Span::Measured,
+    absent: Absent::Left,
+    idle: Idle::Counted,
 };

@@ -50,7 +50,10 @@ fn describe(dataset: &Dataset, a: &RunAnalysis, out: &mut String) {
         0 => "no per-request records, only the client's summary".to_string(),
         n => format!("{n} per-request records, {} chunk times", dataset.rows(Table::Chunks)),
     };
-    line(format!("  requests      {} ok, {} failed; {records}", r.ok, r.failed));
+    line(match a.is_workload() {
+        true => format!("  requests      {} arrivals with lengths, no answers; {records}", r.total),
+        false => format!("  requests      {} ok, {} failed; {records}", r.ok, r.failed),
+    });
     if let Some(s) = a.facts.duration_s {
         line(format!("  duration      {}", seconds(s)));
     }

@@ -55,6 +55,7 @@ pub(crate) fn manifest(run: &ArrayRun) -> Manifest {
         server: BTreeMap::new(),
         load: load(scalars),
         duration_ns: duration_ns(scalars),
+        duration_from_unix_ns: None,
         counted: Counted {
             completed: count(scalars, "completed"),
             failed: None,

@@ -123,11 +123,8 @@ fn settle_groups(
             let layer = |i: &&usize| items.get(**i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer);
             group.iter().filter(|i| layer(i).is_some_and(layers)).count()
         };
-        let beside = Beside {
-            requests: has(Layer::of_requests) > 0,
-            stages: has(|layer| matches!(layer, Layer::Stage(_))),
-            whole: has(|layer| layer == Layer::Whole) > 0,
-        };
+        let beside =
+            Beside { requests: has(Layer::of_requests) > 0, stages: has(|layer| matches!(layer, Layer::Stage(_))) };
         for i in coarse {
             if let Some(why) = give_way(i, &fine, &beside, items)? {
                 let name = why.file.and_then(|f| files.get(f)).cloned().unwrap_or_default();
@@ -142,7 +139,6 @@ fn settle_groups(
 struct Beside {
     requests: bool,
     stages: usize,
-    whole: bool,
 }
 
 /// Why a file is no run.
@@ -174,8 +170,6 @@ fn give_way(
             return left_out("sums up one of several runs here; name the two alone");
         }
         _ if target == coarse => return left_out("sums up the stages, which were read one by one"),
-        // The same figures as those of the whole; the load stands here only.
-        Layer::Stage(_) if beside.stages == 1 && beside.whole => Vec::new(),
         Layer::Stage(n) if beside.stages > 1 => mine.reported.iter().map(|row| of_stage(row, n)).collect(),
         _ => mine.reported.clone(),
     };
@@ -213,7 +207,9 @@ fn fill(manifest: &mut Manifest, summary: Manifest) {
         manifest.tool = summary.tool;
     }
     manifest.model = manifest.model.take().or(summary.model);
-    manifest.duration_ns = manifest.duration_ns.or(summary.duration_ns);
+    if manifest.duration_ns.is_none() {
+        (manifest.duration_ns, manifest.duration_from_unix_ns) = (summary.duration_ns, summary.duration_from_unix_ns);
+    }
     let (counted, theirs) = (&mut manifest.counted, summary.counted);
     counted.completed = counted.completed.or(theirs.completed);
     counted.failed = counted.failed.or(theirs.failed);

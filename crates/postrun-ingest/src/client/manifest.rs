@@ -16,6 +16,7 @@ pub(crate) fn of_tool(name: &str, version: Option<String>, how_known: &str) -> M
         server: BTreeMap::new(),
         load: Load::default(),
         duration_ns: None,
+        duration_from_unix_ns: None,
         counted: Counted::default(),
         clocks: Clocks {
             client: Clock { kind: ClockKind::None, origin_unix_ns: None, origin_source_ns: None },

@@ -4,6 +4,7 @@
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod distribution;
+pub(crate) mod extras;
 pub(crate) mod file;
 pub(crate) mod first_token;
 mod judge;

@@ -1,5 +1,6 @@
 //! The rows of one run as its records come in: each is judged, its chunks are written, and it waits for the first send.
 
+use super::extras::Extras;
 use super::first_token::{FirstTokens, withhold};
 use super::judge::judge;
 use super::layer::Part;
@@ -122,8 +123,19 @@ impl RunRows {
     /// Takes the next request. Its points in time are on the source's clock, its durations final.
     pub(crate) fn push(
         &mut self,
+        row: RequestRow,
+        chunks: &ChunkTimes,
+        place: &dyn Fn() -> String,
+    ) -> Result<(), IngestError> {
+        self.push_with(row, chunks, &Extras::default(), place)
+    }
+
+    /// The same, with numbers that no column holds.
+    pub(crate) fn push_with(
+        &mut self,
         mut row: RequestRow,
         chunks: &ChunkTimes,
+        extras: &Extras,
         place: &dyn Fn() -> String,
     ) -> Result<(), IngestError> {
         if self.is_repeated(&row, chunks, place) {
@@ -136,6 +148,9 @@ impl RunRows {
         if !chunks.at_ns.is_empty() && row.ttft_ns.is_some() {
             let tokens = |i: u32| chunks.tokens.get(i as usize).and_then(|t| u16::try_from(*t).ok());
             row.chunks = Some(self.writer.push_chunks(self.rows as u32, chunks.at_ns.iter().copied(), tokens)?);
+        }
+        for (name, value) in extras.iter() {
+            self.writer.push_extra(self.rows as u32, name, value)?;
         }
         if let Some(sent) = row.sent_ns {
             row.first_token_ns = row.first_token_ns.or(row.ttft_ns.map(|t| sent.saturating_add(t)));

@@ -50,6 +50,13 @@ impl ReadRun {
         names.zip(values).zip(column("convention")).map(|((name, value), c)| (name, value, c)).collect()
     }
 
+    /// `request name value` of every number beside.
+    pub(crate) fn extras(&self) -> Vec<String> {
+        let column = |name: &str| self.column(Table::Extras, name);
+        let rest = column("name").into_iter().zip(column("value"));
+        column("request").into_iter().zip(rest).map(|(r, (name, value))| format!("{r} {name} {value}")).collect()
+    }
+
     /// A column of whole numbers.
     pub(crate) fn numbers(&self, table: Table, name: &str) -> Vec<Option<i64>> {
         self.column(table, name).into_iter().map(|value| value.parse().ok()).collect()
@@ -114,7 +121,7 @@ fn load(outcome: &Outcome) -> Vec<ReadRun> {
     let read = |path: &PathBuf| {
         let dataset = Dataset::open(path).unwrap();
         let mut tables = std::collections::BTreeMap::new();
-        for table in [Table::Requests, Table::Chunks, Table::Reported] {
+        for table in [Table::Requests, Table::Chunks, Table::Reported, Table::Extras] {
             if dataset.manifest().tables.contains_key(table.name()) {
                 let mut batches = Vec::new();
                 let each = |batch| {

@@ -16,12 +16,15 @@
 //! - `request_latency` runs to the last token chunk; the end of the stream is up to some milliseconds later.
 //! - Prompt and output lengths are the server's where it sent usage, else the client's tokenizer's, which knows no chat
 //!   template. AIPerf computes its own figures with the latter.
+//! - Phases of the HTTP exchange, reads, writes and bytes go into the `extras` table, bytes from AIPerf's KB of 1024.
 //! - A failed line holds no times but its send, and none is made up. `was_cancelled` is a cancellation.
 //! - Phases other than `profiling` are warm-up.
 //!
 //! # What is not recorded
 //! Cached tokens, finish reasons, tokens per chunk (the raw export has them), the model (the summary has it), time in the
 //! server's queue. Levels below `records` write no such file.
+
+pub(super) mod beside;
 
 use crate::client::file;
 use crate::client::layer::{Layer, Part};
@@ -70,8 +73,9 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> std::result::Result<()
             if record.frame.metadata == Tree::Null {
                 return Err(RecordError::NotARun("no metadata".to_string()));
             }
+            let extras = record.extras(&mut Judge { issues: &mut rows.issues, place });
             let (row, chunks) = record.row(rows, place, counted_by);
-            rows.push(row, &chunks, place).map_err(RecordError::Fatal)
+            rows.push_with(row, &chunks, &extras, place).map_err(RecordError::Fatal)
         },
         |(rows, counted_by), sink, file| match rows.len() {
             0 => Ok(()),
@@ -191,7 +195,7 @@ impl Record {
             "metrics" if reader.peek()? == Some(b'{') => reader.object(|reader, key| {
                 if key == GAPS && reader.peek()? == Some(b'{') {
                     record.gaps = Some(Gaps::read(reader)?);
-                } else if WANTED.contains(&key) {
+                } else if WANTED.contains(&key) || beside::number_of(key).is_some() {
                     record.metrics.push((key.to_string(), reader.tree(64)?));
                 } else {
                     reader.skip_value()?;

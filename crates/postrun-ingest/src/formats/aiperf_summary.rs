@@ -21,7 +21,7 @@
 //! # What is not recorded
 //! Everything about single requests. Warm-up figures and device telemetry inside the file are passed over.
 
-use super::aiperf_records::FAMILY;
+use super::aiperf_records::{FAMILY, beside};
 use crate::bench::reported::{Named, named};
 use crate::client::distribution::{figure, figures};
 use crate::client::layer::{Layer, Part};
@@ -137,6 +137,7 @@ impl Summary {
         manifest.load.date = self.text("start_time");
         let span = self.unix_ns("start_time").zip(self.unix_ns("end_time")).map(|(from, to)| to.saturating_sub(from));
         manifest.duration_ns = span.filter(|ns| *ns > 0);
+        manifest.duration_from_unix_ns = manifest.duration_ns.and_then(|_| self.unix_ns("start_time"));
         let counted = |metric: &str| {
             let figure = self.figures.iter().find(|row| row.metric == metric && row.stat == "value")?;
             figure.value.filter(|v| (0.0..1e15).contains(v)).map(|v| v as u64)
@@ -193,8 +194,12 @@ fn add(key: &str, stats: &Tree, out: &mut Vec<ReportedRow>) {
         out.extend(figure(&name, "value", key, stats.get("avg"), scale));
     } else if let Some(name) = of_requests(key) {
         figures(&name, key, stats, 1.0, out);
+    } else if let Some(name) = over_time(key) {
+        figures(&name, key, stats, 1.0, out);
+    } else if let Some((name, scale)) = of_the_exchange(key, unit) {
+        figures(&name, key, stats, scale, out);
     } else {
-        figures(&named("", known_unit(unit), not_kept(key)), key, stats, 1.0, out);
+        figures(&named("", known_unit(unit), "not_computed_here"), key, stats, 1.0, out);
     }
 }
 
@@ -241,24 +246,37 @@ fn of_requests(key: &str) -> Option<Named> {
     })
 }
 
-/// Curves over time of which the client stores statistics.
-const CURVES: &[&str] = &["effective_", "active_", "tokens_in_flight"];
-
-/// True for curves that follow every chunk of every stream.
-fn of_chunks(key: &str) -> bool {
-    ["decode_throughput", "total_throughput", "tokens_in_flight"].iter().any(|part| key.contains(part))
+/// Curves over the measured phase, of which the client stores statistics; the active ones leave idle time out.
+fn over_time(key: &str) -> Option<Named> {
+    let (curve, definition) = match key.strip_prefix("active_") {
+        Some(curve) => (curve, "weighted_by_busy_time"),
+        None => (key.strip_prefix("effective_").unwrap_or(key), "weighted_by_time"),
+    };
+    let (metric, unit) = match curve {
+        "concurrency" => ("concurrency_over_time", "requests"),
+        "prefill_concurrency" => ("prefill_concurrency_over_time", "requests"),
+        "decode_concurrency" => ("decode_concurrency_over_time", "requests"),
+        "prefill_throughput" => ("prefill_tokens_per_s_over_time", "tok/s"),
+        "decode_throughput" => ("decode_tokens_per_s_over_time", "tok/s"),
+        "total_throughput" => ("total_tokens_per_s_over_time", "tok/s"),
+        "prefill_throughput_per_user" => ("prefill_tokens_per_s_per_request_over_time", "tok/s"),
+        "decode_throughput_per_user" => ("decode_tokens_per_s_per_request_over_time", "tok/s"),
+        "tokens_in_flight" => ("tokens_in_flight_over_time", "tokens"),
+        _ => return None,
+    };
+    Some(named(metric, unit, definition))
 }
 
-/// Why a figure cannot be computed from what the dataset keeps.
-fn not_kept(key: &str) -> &'static str {
-    match key {
-        key if key.starts_with("http_req_") => "http_phases_not_kept",
-        // By request: levels, and prompt tokens spread over the time to the first token.
-        key if CURVES.iter().any(|curve| key.starts_with(curve)) && !of_chunks(key) => "curve_over_requests",
-        key if CURVES.iter().any(|curve| key.starts_with(curve)) => "curve_over_chunks",
-        "osl_mismatch_count" | "usage_discrepancy_count" => "thresholds_not_stored",
-        _ => "not_computed_here",
-    }
+/// Phases of the HTTP exchange, and what turns a value into the unit of its name.
+fn of_the_exchange(key: &str, unit: &str) -> Option<(Named, f64)> {
+    let name = beside::number_of(key)?;
+    let unit_of_name = match name {
+        name if name.ends_with("_ms") => "ms",
+        name if name.ends_with("_bytes") => "bytes",
+        "http_connection_reused" => "ratio",
+        _ => "count",
+    };
+    Some((named(name, unit_of_name, "same"), beside::scale(name, unit)?))
 }
 
 /// Metrics with one value a run, and what turns it into postrun's unit.
@@ -280,6 +298,9 @@ fn single(key: &str) -> Option<(Named, f64)> {
         "total_osl" => (named("output_tokens", "tokens", "client_tokenizer_outputs"), 1.0),
         "total_usage_prompt_tokens" => (named("prompt_tokens", "tokens", "same"), 1.0),
         "total_usage_completion_tokens" => (named("output_tokens", "tokens", "same"), 1.0),
+        "context_overflow_count" => (named("context_overflows", "requests", "all_requests"), 1.0),
+        "osl_mismatch_count" => (named("requested_mismatches", "requests", "by_default_threshold"), 1.0),
+        "usage_discrepancy_count" => (named("usage_discrepancies", "requests", "by_default_threshold"), 1.0),
         "goodput" => (named("goodput_requests_per_s", "req/s", "thresholds_not_stored"), 1.0),
         _ => return None,
     })

@@ -14,6 +14,7 @@
 //!   chunk with so many tokens, by the client's tokenizer. In 0.2 and 0.3 it is one entry a chunk.
 //! - e2e is to the last token; the client's latency runs to the end of the response, which is kept as the stream's end.
 //! - Prompt and output lengths are the server's where it sent usage, else the client's tokenizer's.
+//! - How many images, videos and audio clips a request had goes into the `extras` table; an `image` of null is none.
 //! - A failed request stores 0 tokens, which is not a length.
 //!
 //! # What is not recorded
@@ -77,6 +78,7 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
         |(rows, seen), reader, _, place| {
             let record = Record::read(reader)?;
             let (row, chunks) = record.row(&mut rows.issues, place);
+            let extras = record.extras(&mut rows.issues, place);
             if row.sent_ns.is_none() && row.e2e_ns.is_none() {
                 return Err(RecordError::NotARun("an object without times".to_string()));
             }
@@ -84,7 +86,7 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
             seen.server_counts |= record.counted_by_server();
             seen.client_counts |= !record.counted_by_server() && row.output_tokens.is_some();
             seen.finish_reasons |= row.finish_reason.is_some();
-            rows.push(row, &chunks, place).map_err(RecordError::Fatal)
+            rows.push_with(row, &chunks, &extras, place).map_err(RecordError::Fatal)
         },
         |(rows, seen), sink, file| match rows.len() {
             0 => Ok(()),

@@ -136,9 +136,11 @@ fn reported(report: &Tree) -> Vec<ReportedRow> {
     }
     let delay = report.get("load_summary").get("schedule_delay");
     figures(&named("", "s", "schedule_not_stored"), "schedule_delay", delay, 1.0, &mut out);
-    for key in ["send_duration", "requested_rate", "achieved_rate"] {
-        let value = report.get("load_summary").get(key);
-        out.extend(figure(&named("", "", "schedule_not_stored"), "value", key, value, 1.0));
+    for (key, name) in [
+        ("send_duration", named("send_span_s", "s", "all_requests")),
+        ("achieved_rate", named("sends_per_s", "req/s", "all_requests")),
+    ] {
+        out.extend(figure(&name, "value", key, report.get("load_summary").get(key), 1.0));
     }
     out
 }
@@ -162,7 +164,9 @@ fn throughput(key: &str) -> Named {
         "input_tokens_per_sec" => named("prompt_tokens_per_s", "tok/s", "client_tokenizer_prompts"),
         "output_tokens_per_sec" => named("output_tokens_per_s", "tok/s", "client_tokenizer_outputs"),
         "total_tokens_per_sec" => named("total_tokens_per_s", "tok/s", "client_tokenizer_prompts"),
-        "images_per_sec" | "videos_per_sec" | "audios_per_sec" => named("", "1/s", "media_not_kept"),
+        "images_per_sec" => named("images_per_s", "1/s", "same"),
+        "videos_per_sec" => named("videos_per_s", "1/s", "same"),
+        "audios_per_sec" => named("audios_per_s", "1/s", "same"),
         _ => named("", "", "not_computed_here"),
     }
 }

@@ -220,6 +220,11 @@ const STATISTICS: &[(&str, &str, Named, f64)] = &[
     ("tokens.output_mean", "mean", named("output_tokens", "tokens", "same"), 1.0),
     ("tokens.output_min", "min", named("output_tokens", "tokens", "same"), 1.0),
     ("tokens.output_max", "max", named("output_tokens", "tokens", "same"), 1.0),
+    ("estimates.prefill_time_estimate_s", "mean", named("estimated_prefill_ms", "ms", "lowest_ttft_by_length"), 1e3),
+    ("estimates.scheduler_wait_estimate_s", "mean", named("estimated_wait_ms", "ms", "lowest_ttft_by_length"), 1e3),
+    ("estimates.scheduler_wait_p99_estimate_s", "p99", named("estimated_wait_ms", "ms", "lowest_ttft_by_length"), 1e3),
+    ("estimates.peak_inflight", "max", named("sampled_concurrency", "requests", "sampled_in_steps"), 1.0),
+    ("estimates.batch_utilization_estimate", "value", named("sampled_concurrency_share", "", "sampled_in_steps"), 1.0),
     ("estimates.decode_time_mean_estimate_s", "mean", named("client_decode_ms", "ms", "recorded_latency"), 1e3),
 ];
 

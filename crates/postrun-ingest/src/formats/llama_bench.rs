@@ -1,21 +1,25 @@
-//! llama-bench results (JSON, JSON lines, CSV): how long the engine takes for a prompt and for a number of tokens.
+//! llama-bench results (JSON, JSON lines, CSV, SQL, Markdown): how long the engine takes for a prompt and for a number of tokens.
 //!
 //! # Which files
-//! What `llama-bench -o json`, `jsonl` or `csv` prints. One row a test, each of which becomes a run: `pp512` (a prompt),
-//! `tg128` (tokens), `pp512+tg128` (both, `-pg`), `@d4096` behind it where there was context before. Recognised by `n_prompt`,
-//! `n_gen` and `avg_ns`. Tables (`md`) and `sql` are not read.
+//! What `llama-bench` prints, whatever its `-o`: `json`, `jsonl`, `csv`, `sql` or the table (`md`) that it prints where nothing is
+//! asked for. One row a test, each of which becomes a run: `pp512` (a prompt), `tg128` (tokens), `pp512+tg128` (both, `-pg`),
+//! `@d4096` behind it where there was context before. Recognised by `n_prompt`, `n_gen` and `avg_ns`, a Markdown table by its columns
+//! from `model` to `test` and `t/s`. Other lines around rows (a log, the build) are passed over.
 //!
 //! # Versions seen
-//! Build 5163 by its published examples; no real file was at hand. What other builds add is kept as a setting of the load.
+//! Build 5163 by its published examples, tables of older and newer ones; no real file was at hand. What other builds add is kept as a setting of the load.
 //!
 //! # How the figures are read
 //! - Each entry of `samples_ns` is a repetition and becomes a request: of a prompt test its prefill, of a token test its
-//!   decode, of one with both its end. CSV holds no samples, so nothing about single repetitions.
+//!   decode, of one with both its end. CSV and SQL hold no samples, so nothing about single
+//!   repetitions; a Markdown table holds two figures of each test, tokens a second and their spread, with two decimals.
 //! - There is no server in it: no queue, no network, one sequence at a time. A token test starts without a prompt.
 //! - `stddev_ns` divides by n − 1, postrun by n.
 //!
 //! # What is not recorded
 //! When a repetition began, first tokens, gaps, failures. The warm-up is not in the file.
+
+mod printed;
 
 use crate::bench::reported::{Named, named};
 use crate::client::file;
@@ -25,11 +29,11 @@ use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::records::{RecordError, Walked};
-use crate::json::{Tree, number, shorten};
-use crate::mapping::heading_of;
+use crate::json::{Tree, shorten};
 use crate::sink::{Fingerprint, FinishedRun, RunSink};
 use crate::text::lines::Lines;
 use postrun_schema::{Doc, IssueCode, Issues, Manifest, ReportedRow, RequestRow, TokenSource};
+use printed::{Form, Table};
 use std::path::Path;
 
 pub(super) static LLAMA_BENCH: Ingestor = Ingestor {
@@ -43,54 +47,45 @@ pub(super) static LLAMA_BENCH: Ingestor = Ingestor {
 const KEYS: [&str; 3] = ["n_prompt", "n_gen", "avg_ns"];
 const TEXT_BYTES: usize = 400;
 
-fn is_heading(cells: &[String]) -> bool {
-    KEYS.iter().all(|key| cells.iter().any(|cell| cell == key))
-}
-
 fn sniff(head: &Head) -> Sniff {
-    let table = head.keys.is_empty() && is_heading(&heading_of(head.bytes, Some(b',')));
+    let table = head.keys.is_empty() && Form::of(head.bytes).is_some();
     if head.has_all(&KEYS) || table { Sniff::Strong } else { Sniff::No }
 }
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-    if !is_heading(&heading_of(&source.head, Some(b','))) {
+    let Some(form) = Form::of(&source.head) else {
         let record =
             |(): &mut (), reader: &mut file::Reader<'_>, sink: &mut RunSink<'_>, place: &dyn Fn() -> String| {
                 Test(reader.tree(TEXT_BYTES)?).commit(sink, place)
             };
         return file::read(source, sink, LLAMA_BENCH.id, (), record, |(), _, _| Ok(()));
-    }
+    };
     let file = source.name.clone();
     let mut text = source.take_reader();
-    let walked = table(&mut Lines::new(&mut text), &file, sink)?;
+    let walked = rows(form, &mut Lines::new(&mut text), &file, sink)?;
     sink.close(source, text, LLAMA_BENCH.id, walked)
 }
 
-/// The rows of a CSV; each is a line.
-fn table<R: std::io::Read>(lines: &mut Lines<R>, file: &str, sink: &mut RunSink<'_>) -> Result<Walked, IngestError> {
+/// The rows of a table, a line each.
+fn rows<R: std::io::Read>(
+    form: Form,
+    lines: &mut Lines<R>,
+    file: &str,
+    sink: &mut RunSink<'_>,
+) -> Result<Walked, IngestError> {
     let mut walked = Walked { issues: Issues::default(), skipped: 0, first_problem: None };
-    let mut heading: Vec<String> = Vec::new();
+    let mut table = Table::of(form);
     while let Some(line) = lines.next().map_err(IngestError::io(file))? {
-        let cells = cells(&line.text);
-        if cells.iter().all(|cell| cell.trim().is_empty()) {
-            continue;
-        }
-        if heading.is_empty() || is_heading(&cells) {
-            heading = cells;
-            continue;
-        }
         let place = || format!("{file}: {}", line.place());
-        let outcome = if line.unfinished && !line.text.ends_with('"') {
-            Err((IssueCode::TruncatedRecord, "the file ends inside a row".to_string()))
-        } else if cells.len() != heading.len() {
-            Err((IssueCode::BadRecord, format!("{} cells below {} names", cells.len(), heading.len())))
-        } else {
-            match Test(members(&heading, cells)).commit(sink, &place) {
+        let outcome = match table.row(&line.text, line.unfinished) {
+            Ok(None) => Ok(()),
+            Err(problem) => Err(problem),
+            Ok(Some(test)) => match Test(test).commit(sink, &place) {
                 Ok(()) => Ok(()),
                 Err(RecordError::NotARun(what)) => Err((IssueCode::NotARun, what)),
                 Err(RecordError::Fatal(e)) => return Err(e),
                 Err(RecordError::Json(e)) => Err((IssueCode::BadRecord, e.to_string())),
-            }
+            },
         };
         if let Err((code, example)) = outcome {
             walked.skipped += 1;
@@ -99,20 +94,6 @@ fn table<R: std::io::Read>(lines: &mut Lines<R>, file: &str, sink: &mut RunSink<
         }
     }
     Ok(walked)
-}
-
-fn cells(line: &str) -> Vec<String> {
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
-    let record = reader.records().next().and_then(|record| record.ok()).unwrap_or_default();
-    record.iter().map(|cell| cell.trim_start_matches('\u{feff}').to_string()).collect()
-}
-
-fn members(heading: &[String], cells: Vec<String>) -> Tree {
-    let value = |cell: String| match number(cell.as_bytes()) {
-        Some(_) => Tree::Number(cell),
-        None => Tree::Text(cell),
-    };
-    Tree::Map(heading.iter().cloned().zip(cells.into_iter().map(value)).collect())
 }
 
 /// One test.
@@ -264,8 +245,47 @@ mod tests {
         assert!(read(&LLAMA_BENCH, "none.csv", CSV.lines().next().unwrap().as_bytes()).is_err());
     }
 
+    const SQL: &str = "CREATE TABLE IF NOT EXISTS llama_bench (\n  build_commit TEXT,\n  n_prompt INTEGER,\n  avg_ns INTEGER\n);\n\n\
+        INSERT INTO llama_bench (build_number, model_filename, n_prompt, n_gen, n_depth, avg_ns, stddev_ns, avg_ts, stddev_ts) \
+        VALUES ('5163', 'm/it's tiny.gguf', '512', '0', '0', '70000000', '1000000', '7314.285714', '10');\n\
+        INSERT INTO llama_bench (build_number, n_prompt, n_gen, avg_ns) VALUES ('5163', '0', '128');\n\
+        INSERT INTO llama_bench (build_number, n_prompt, n_gen, avg_ns) VALUES ('5163', '0', '12";
+
+    #[test]
+    fn statements_are_rows() {
+        let run = &read(&LLAMA_BENCH, "bench.sql", SQL.as_bytes()).unwrap()[0];
+        assert_eq!((run.manifest.label.as_str(), run.figure("prefill_ms mean")), ("bench.sql", 70.0));
+        assert_eq!(run.manifest.model.as_deref(), Some("it's tiny.gguf"));
+        assert_eq!((run.issue(IssueCode::BadRecord), run.issue(IssueCode::TruncatedRecord)), (1, 1));
+    }
+
+    const TABLE: &str = "ggml_cuda_init: found 1 device\n\
+        | model                | size     | params | backend | ngl | test            | t/s              |\n\
+        | -------------------- | -------: | -----: | ------- | --: | --------------: | ---------------: |\n\
+        | llama 7B mostly Q4_0 | 3.56 GiB | 6.74 B | CUDA    |  -1 | pp 512          | 2368.80 ± 93.24  |\n\
+        | llama 7B mostly Q4_0 | 3.56 GiB | 6.74 B | CUDA    |  -1 | pp64+tg16 @ d32 | 131.42 ± 0.59    |\n\
+        | llama 7B mostly Q4_0 | 3.56 GiB | 6.74 B | CUDA    |  -1 | what 16         | 131.42 ± 0.59    |\n\
+        | llama 7B mostly Q4_0 | 3.56 GiB | 6.74 B | CUDA    |\n\
+        \nbuild: 8cf427ff (5163)\n";
+
+    #[test]
+    fn a_printed_table_holds_rates() {
+        let runs = read(&LLAMA_BENCH, "bench.md", TABLE.as_bytes()).unwrap();
+        let labels: Vec<&str> = runs.iter().map(|r| r.manifest.label.as_str()).collect();
+        assert_eq!(labels, ["bench.md-pp512", "bench.md-pp64+tg16@d32"]);
+        assert_eq!((runs[0].figure("avg_ts mean"), runs[0].figure("stddev_ts value")), (2368.8, 93.24));
+        assert_eq!(runs[0].manifest.model.as_deref(), Some("llama 7B mostly Q4_0"));
+        assert_eq!(runs[0].manifest.load.backend.as_deref(), Some("CUDA"));
+        assert_eq!(runs[0].manifest.load.other.get("ngl").map(String::as_str), Some("-1"));
+        assert_eq!((runs[0].issue(IssueCode::NotARun), runs[0].issue(IssueCode::BadRecord)), (1, 1));
+    }
+
     #[test]
     fn damage_is_no_crash() {
+        for (name, text) in [("cut.sql", SQL), ("cut.md", TABLE)] {
+            cut_everywhere(&LLAMA_BENCH, name, text.as_bytes(), 11);
+            mutate_at_random(&LLAMA_BENCH, name, text.as_bytes(), 100);
+        }
         cut_everywhere(&LLAMA_BENCH, "cut.json", JSON, 7);
         mutate_at_random(&LLAMA_BENCH, "hurt.json", JSON, 100);
         mutate_at_random(&LLAMA_BENCH, "hurt.csv", CSV.as_bytes(), 100);

@@ -3,7 +3,7 @@
 //! # Which files
 //! One row a request, in a CSV with a heading (comma, semicolon or tab), in JSON (lines, an array, or a list inside one
 //! object) or in Parquet (snappy, zstd, gzip, LZ4). Columns that carry postrun's own names are read without a word:
-//! recognised where one of them is a latency, in JSON and CSV; a Parquet file is named by you. For other names a mapping
+//! recognised where one of them is a latency, or where there are sends and lengths, in JSON and CSV; a Parquet file is named by you. For other names a mapping
 //! says which column is what: `postrun report my.csv --mapping map.toml`. Files that another format claims stay that format's.
 //!
 //! # Names that need no mapping
@@ -19,6 +19,7 @@
 //! - words: `request_id`, `model`, `session`, `worker`, `phase`, `status` (or `success`), `error`, `finish_reason`, `streamed`
 //! - `run`: rows with different values are different runs
 //!
+//! With `sent` and lengths alone, such as `sent_s,prompt_tokens,output_tokens`, it is a workload: what was asked, and no answers.
 //! So `request_id,sent_s,ttft_ms,e2e_ms,prompt_tokens,output_tokens,gaps_ms,error` is a complete heading.
 //!
 //! # A mapping
@@ -68,7 +69,7 @@ mod tests;
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
-use crate::mapping::{Mapping, PARQUET_MAGIC, heading_of, own_columns};
+use crate::mapping::{Mapping, PARQUET_MAGIC, heading_of, own_columns, tell_requests};
 use crate::sink::RunSink;
 use postrun_schema::Doc;
 
@@ -89,7 +90,7 @@ fn sniff(head: &Head) -> Sniff {
         false => own_columns(head.keys.iter().map(String::as_str)),
     };
     // One name alone may be chance.
-    match columns.len() > 1 && columns.iter().any(|c| c.fact.is_latency()) {
+    match columns.len() > 1 && tell_requests(&columns) {
         true => Sniff::Plain,
         false => Sniff::No,
     }
@@ -105,15 +106,15 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
     }
 }
 
-/// A table in which nothing says how long a request took.
+/// A table in which nothing says how long a request took, or when one of which length was sent.
 fn refuse_unknown(file: &str, mapping: &Mapping, names: &[String]) -> Result<(), IngestError> {
-    if mapping.columns.iter().any(|c| c.fact.is_latency()) {
+    if tell_requests(&mapping.columns) {
         return Ok(());
     }
     let shown: Vec<String> = names.iter().take(12).map(|name| format!("{name:?}")).collect();
     let more = if names.len() > shown.len() { ", …" } else { "" };
     let message = format!(
-        "no column has one of postrun's names for a latency (it has {}{more}); say which column is what with --mapping FILE, \
+        "no column has one of postrun's names for a latency, nor are there sends and lengths (it has {}{more}); say which column is what with --mapping FILE, \
          see `postrun explain mapping`",
         shown.join(", ")
     );

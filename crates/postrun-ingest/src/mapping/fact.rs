@@ -96,7 +96,7 @@ facts! {
 }
 
 impl Fact {
-    /// Tells how long something took: without any such fact a table is no recording of requests.
+    /// Tells how long something took.
     pub(crate) fn is_latency(self) -> bool {
         self.kind().is_list() && self != Fact::ChunkTokens
             || matches!(self, Fact::Ttft | Fact::E2e | Fact::StreamEnd | Fact::FirstToken | Fact::LastToken | Fact::End)

@@ -44,6 +44,13 @@ pub(crate) struct Column {
     pub at: Option<Place>,
 }
 
+/// Whether such columns make a recording of requests: something took its time, or at least sends and lengths are there, a workload.
+pub(crate) fn tell_requests(columns: &[Column]) -> bool {
+    let has = |fact: Fact| columns.iter().any(|c| c.fact == fact);
+    let latency = columns.iter().any(|c| c.fact.is_latency());
+    latency || (has(Fact::Sent) && (has(Fact::PromptTokens) || has(Fact::OutputTokens)))
+}
+
 /// What the mapping says of the run as a whole.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunFacts {

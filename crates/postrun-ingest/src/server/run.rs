@@ -73,6 +73,7 @@ fn manifest(server: Option<String>) -> Manifest {
         server: BTreeMap::new(),
         load: Load::default(),
         duration_ns: None,
+        duration_from_unix_ns: None,
         counted: Counted::default(),
         clocks: Clocks { client, server: None::<ServerClock> },
         output_tokens_source: TokenSource::Server,

@@ -53,6 +53,22 @@ fn a_line_is_a_request() {
     assert_eq!(run.issue(IssueCode::FailedRequests), 1);
 }
 
+#[test]
+fn numbers_of_the_exchange_are_kept_in_the_unit_of_their_name() {
+    let more = r#""http_req_waiting":{"value":0.0485,"unit":"s"},"http_req_data_sent":{"value":0.5,"unit":"KB"},
+        "http_req_chunks_received":{"value":4,"unit":"count"},"http_req_sending":{"value":null,"unit":"ms"},
+        "http_req_blocked":{"value":1,"unit":"fortnights"},"request_latency""#;
+    let text = line("\"request_latency\"", &more.replace('\n', ""))
+        .replace(r#""was_cancelled":false"#, r#""was_cancelled":false,"context_overflow_skip":true"#);
+    let run = &read(&AIPERF_RECORDS, "profile_export.jsonl", text.as_bytes()).unwrap()[0];
+    let wanted = ["0 http_waiting_ms 48.5", "0 http_reads 4", "0 http_sent_bytes 512", "0 context_overflow 1"];
+    assert_eq!(run.extras(), wanted);
+    assert_eq!(run.issue(IssueCode::WrongType), 1, "a unit that is none");
+    // Twice the same record is one request.
+    let twice = &read(&AIPERF_RECORDS, "profile_export.jsonl", format!("{text}{text}").as_bytes()).unwrap()[0];
+    assert_eq!(twice.extras(), wanted);
+}
+
 /// One line with one member replaced.
 fn line(old: &str, new: &str) -> String {
     let first = LINES.lines().next().unwrap();

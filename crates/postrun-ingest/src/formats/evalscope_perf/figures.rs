@@ -66,9 +66,10 @@ fn summary_figure(key: &str, value: &Tree) -> Option<ReportedRow> {
         "Avg ITL (ms)" => mean("itl_ms", "ms", "any_chunk_to_2_decimals"),
         "Avg Input Tokens" => mean("prompt_tokens", "tokens", "any_chunk_to_4_decimals"),
         "Avg Output Tokens" => mean("output_tokens", "tokens", "any_chunk_to_4_decimals"),
-        "Avg Decoded Tok/Iter" | "Spec. Accept Rate" | "KV Cache Hit Rate (%)" | "Input Throughput (tok/s)" => {
-            ("value", named("", "", "estimated_by_client"), 1.0)
-        }
+        "Avg Decoded Tok/Iter" => mean("tokens_per_step", "tokens", "any_chunk_to_4_decimals"),
+        "Spec. Accept Rate" => ("value", named("speculative_acceptance", "", "any_chunk_to_4_decimals"), 1.0),
+        "Input Throughput (tok/s)" => ("value", named("", "tok/s", "never_computed"), 1.0),
+        "KV Cache Hit Rate (%)" => ("value", named("", "", "estimated_by_client"), 1.0),
         _ => return None,
     };
     figure(&name, stat, key, value, scale)

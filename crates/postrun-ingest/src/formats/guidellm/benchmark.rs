@@ -81,7 +81,8 @@ impl Benchmark {
         }
         self.flat_requests |= record.get("info").members().is_empty();
         let row = ended.row(record, &mut self.rows.issues, place);
-        if let Err(e) = self.rows.push(row, &ChunkTimes::default(), place) {
+        let extras = Ended::extras(record, &mut self.rows.issues, place);
+        if let Err(e) = self.rows.push_with(row, &ChunkTimes::default(), &extras, place) {
             self.failure.get_or_insert(e);
         }
     }
@@ -174,6 +175,7 @@ impl Benchmark {
         manifest.model = model.text().map(String::from);
         manifest.load = self.load();
         manifest.duration_ns = self.duration_ns();
+        manifest.duration_from_unix_ns = manifest.duration_ns.and_then(|_| self.setting(&["start_time"]).seconds_ns());
         let total = |key: &str| self.totals.get(key).count().map(u64::from);
         manifest.counted = Counted { completed: total("successful"), failed: total("errored"), ..Counted::default() };
         let sum = |metric: &str| {

@@ -11,9 +11,9 @@ pub(super) fn add(metric: &str, stats: &Tree, out: &mut Vec<ReportedRow>) {
         return figures(&name, metric, stats, scale, out);
     }
     if let Some(name) = rate(metric) {
-        // The mean over time is the rate; the rest describes a curve that only the client has.
+        // The mean over time is the rate.
         out.extend(figure(&name, "value", &format!("{metric}.mean"), stats.get("mean"), 1.0));
-        return;
+        return over_time(metric, stats, out);
     }
     if let Some(name) = length(metric) {
         if name.metric != "total_tokens" {
@@ -50,6 +50,21 @@ fn rate(metric: &str) -> Option<Named> {
     })
 }
 
+/// What stands beside the mean: a curve over time.
+fn over_time(metric: &str, stats: &Tree, out: &mut Vec<ReportedRow>) {
+    let name = match metric {
+        "requests_per_second" => named("requests_per_s_between_events", "req/s", "rates_between_events"),
+        "prompt_tokens_per_second" => named("prompt_tokens_per_s_between_events", "tok/s", "rates_between_events"),
+        "output_tokens_per_second" => named("output_tokens_per_s_between_events", "tok/s", "rates_between_events"),
+        "tokens_per_second" => named("total_tokens_per_s_between_events", "tok/s", "rates_between_events"),
+        "request_concurrency" => named("concurrency_between_events", "requests", "rates_between_events"),
+        _ => return,
+    };
+    let mut rows = Vec::new();
+    figures(&name, metric, stats, 1.0, &mut rows);
+    out.extend(rows.into_iter().filter(|row| row.stat != "mean"));
+}
+
 fn length(metric: &str) -> Option<Named> {
     Some(match metric {
         "prompt_token_count" => named("prompt_tokens", "tokens", "nearest_rank"),
@@ -70,8 +85,9 @@ fn stream(metric: &str) -> Option<(Named, f64)> {
         }
         "request_scheduled_latency" => (named("e2e_ms", "ms", "from_schedule_nearest_rank"), 1e3),
         "time_to_first_output_token_ms" => (named("first_answer_token_ms", "ms", "nearest_rank"), 1.0),
-        "time_to_last_round_trip_ms" | "avg_round_trip_time_ms" => (named("", "ms", "round_trips_not_kept"), 1.0),
-        "turn_predecessor_delay" => (named("", "s", "turns_not_kept"), 1.0),
+        "time_to_last_round_trip_ms" => (named("last_round_trip_ms", "ms", "absent_as_zero_nearest_rank"), 1.0),
+        "avg_round_trip_time_ms" => (named("mean_round_trip_ms", "ms", "absent_as_zero_nearest_rank"), 1.0),
+        "turn_predecessor_delay" => (named("predecessor_wait_ms", "ms", "nearest_rank"), 1e3),
         _ => return None,
     })
 }

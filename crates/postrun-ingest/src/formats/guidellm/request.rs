@@ -1,5 +1,6 @@
 //! One request of a report, nested (0.4 and newer) or flat (0.2 and 0.3).
 
+use crate::client::extras::Extras;
 use crate::client::value::{self, Judge};
 use crate::json::Tree;
 use postrun_schema::{Issues, RequestRow, Status};
@@ -22,6 +23,19 @@ impl Ended {
             "incomplete" => Status::Incomplete,
             _ => return None,
         }))
+    }
+
+    /// Numbers that no column holds.
+    pub(super) fn extras(record: &Tree, issues: &mut Issues, place: &dyn Fn() -> String) -> Extras {
+        let (mut extras, judge) = (Extras::default(), &mut Judge { issues, place });
+        for (key, name, scale) in [
+            ("time_to_last_round_trip_ms", "last_round_trip_ms", 1.0),
+            ("avg_round_trip_time_ms", "mean_round_trip_ms", 1.0),
+            ("turn_predecessor_delay", "predecessor_wait_ms", 1e3),
+        ] {
+            extras.add(name, key, record.get(key), scale, judge);
+        }
+        extras
     }
 
     pub(super) fn row(self, record: &Tree, issues: &mut Issues, place: &dyn Fn() -> String) -> RequestRow {

@@ -1,6 +1,7 @@
 //! One request of the report.
 
 use crate::client::body::{after_key, leading_number, quoted};
+use crate::client::extras::Extras;
 use crate::client::run_rows::ChunkTimes;
 use crate::client::value::{self, Judge, TEXT_BYTES};
 use crate::json::{JsonReader, Result, Seconds, Tree};
@@ -10,6 +11,8 @@ use std::io::Read;
 /// The request's body is JSON in a text; its settings stand before and behind a prompt of any length.
 const BODY_BYTES: usize = 1 << 20;
 const CHUNK_BYTES: usize = 1 << 16;
+/// The report's word for a kind of media, and the number of them in a request.
+const MEDIA: [(&str, &str); 3] = [("image", "images"), ("video", "videos"), ("audio", "audios")];
 
 #[derive(Default)]
 pub(super) struct Record {
@@ -19,6 +22,8 @@ pub(super) struct Record {
     body: String,
     input_tokens: Tree,
     output_tokens: Tree,
+    /// By kind, where the report speaks of media: how many the request had.
+    media: Vec<(&'static str, Tree)>,
     usage: Tree,
     token_times: Option<Vec<Seconds>>,
     /// There is anything about the answer at all.
@@ -50,6 +55,10 @@ impl Record {
             "input_tokens" => reader.tree(64).map(|value| self.input_tokens = value),
             "output_tokens" => reader.tree(64).map(|value| self.output_tokens = value),
             "output_token_times" => value::seconds(reader).map(|times| self.token_times = times),
+            "request_metrics" if reader.peek()? == Some(b'{') => {
+                self.media = MEDIA.iter().map(|(_, name)| (*name, Tree::Number("0".to_string()))).collect();
+                reader.object(|reader, key| self.request_metrics(reader, key))
+            }
             "response_metrics" if reader.peek()? == Some(b'{') => reader.object(|reader, key| match key {
                 "output_tokens" => reader.tree(64).map(|value| self.output_tokens = value),
                 "server_usage" => reader.tree(64).map(|value| self.usage = value),
@@ -59,6 +68,23 @@ impl Record {
                     Ok(())
                 }
                 "response_chunks" => reader.array(|reader| self.chunk(reader)).map(drop),
+                _ => reader.skip_value(),
+            }),
+            _ => reader.skip_value(),
+        }
+    }
+
+    fn request_metrics<R: Read>(&mut self, reader: &mut JsonReader<R>, key: &str) -> Result<()> {
+        let kind = MEDIA.iter().position(|(kind, _)| *kind == key);
+        match kind.and_then(|at| self.media.get_mut(at)) {
+            Some((_, count)) if reader.peek()? == Some(b'{') => reader.object(|reader, key| match key {
+                "count" => reader.tree(64).map(|value| *count = value),
+                _ => reader.skip_value(),
+            }),
+            None if key == "text" && reader.peek()? == Some(b'{') => reader.object(|reader, key| match key {
+                "input_tokens" if self.input_tokens == Tree::Null => {
+                    reader.tree(64).map(|value| self.input_tokens = value)
+                }
                 _ => reader.skip_value(),
             }),
             _ => reader.skip_value(),
@@ -78,6 +104,13 @@ impl Record {
 
     pub(super) fn counted_by_server(&self) -> bool {
         self.usage.get("completion_tokens").count().is_some()
+    }
+
+    /// Numbers that no column holds.
+    pub(super) fn extras(&self, issues: &mut Issues, place: &dyn Fn() -> String) -> Extras {
+        let (mut extras, judge) = (Extras::default(), &mut Judge { issues, place });
+        self.media.iter().for_each(|(name, count)| extras.add(name, name, count, 1.0, judge));
+        extras
     }
 
     pub(super) fn row(&self, issues: &mut Issues, place: &dyn Fn() -> String) -> (RequestRow, ChunkTimes) {

@@ -100,7 +100,9 @@ impl<'m> Runs<'m> {
             let message = format!("{}: more than {MOST_RUNS} runs: does this column tell runs apart?", place());
             return Err(self.mapping.fault(&self.file, column, message));
         }
-        self.runs.push(Run { key, rows: RunRows::create(sink)?, doubts: Doubts::default() });
+        let mut rows = RunRows::create(sink)?;
+        rows.ttft_recorded = self.bound.iter().any(|b| b.column.fact.is_latency());
+        self.runs.push(Run { key, rows, doubts: Doubts::default() });
         Ok(self.runs.len() - 1)
     }
 
