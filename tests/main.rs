@@ -38,4 +38,5 @@ mod scarce;
 mod server_side;
 mod support;
 mod tidy;
+mod wheel;
 mod workload;
