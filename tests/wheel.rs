@@ -132,9 +132,12 @@ fn an_installed_wheel_is_the_command_and_opens_its_datasets() {
     refuses_what_the_command_refuses(&here, &dataset);
 }
 
+/// Name of a damaged dataset, words of the error, and what was done to it.
+type Damage = (&'static str, &'static str, fn(&Path));
+
 /// Each damage by itself: the package says why, and the command refuses it too.
 fn refuses_what_the_command_refuses(here: &Installed, dataset: &Path) {
-    let damages: [(&str, &str, fn(&Path)); 8] = [
+    let damages: [Damage; 8] = [
         ("empty", "not a postrun dataset", |d| std::fs::remove_file(d.join("manifest.json")).unwrap()),
         ("newer", "use a newer postrun", |d| replaced(d, "postrun.dataset/1", "postrun.dataset/2")),
         ("foreign", "expected 'postrun.dataset/1'", |d| replaced(d, "postrun.dataset/1", "other.dataset/1")),
