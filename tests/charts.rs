@@ -43,7 +43,12 @@ fn ids() -> Vec<String> {
 
 /// Three runs of rising load, of which the last gains nothing and waits long.
 fn sweep(dir: &Path) {
-    for (rate, tokens, slower) in [(1.0, 100.0, 1.0), (2.0, 195.0, 1.1), (4.0, 200.0, 9.0)] {
+    sweep_of(dir, &[(1.0, 100.0, 1.0), (2.0, 195.0, 1.1), (4.0, 200.0, 9.0)]);
+}
+
+/// Runs by their rate, their tokens a second, and how much slower their first tokens are.
+fn sweep_of(dir: &Path, runs: &[(f64, f64, f64)]) {
+    for (rate, tokens, slower) in runs.iter().copied() {
         let n = 40;
         let list = |f: &dyn Fn(usize) -> Value| Value::from((0..n).map(f).collect::<Vec<Value>>());
         let result = json!({
@@ -81,6 +86,34 @@ fn every_chart_has_a_golden() {
     assert!(of_sweep.contains_key(Path::new("run=rate1/latency_cdf.svg")), "{:?}", of_sweep.keys());
     let curve = String::from_utf8(of_sweep[&own].clone()).unwrap();
     assert!(curve.contains(">knee at 2<"), "the knee is not named");
+}
+
+/// Loads close to each other, which is what a search for the knee makes.
+#[test]
+fn loads_beside_their_points_do_not_touch() {
+    let dir = tempfile::tempdir().unwrap();
+    let loads = [1.0, 1.02, 1.04, 1.06, 1.08, 1.1, 1.12, 4.0, 4.05, 4.1];
+    sweep_of(dir.path(), &loads.map(|rate| (rate, 100.0 * rate, 1.0)));
+    let page = run(["report", dir.path().to_str().unwrap(), "--format", "html"]).stdout;
+    let svg = page.split("<svg ").find(|svg| svg.contains(">Throughput against latency</title>"));
+    let svg = svg.unwrap().split("</svg>").next().unwrap();
+    let number = |tag: &str, name: &str| {
+        let value = tag.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?;
+        value.parse::<f64>().ok()
+    };
+    // A quarter of a pixel is the unit; a digit is at least 24 wide, a line 46 high.
+    let words = svg.split("<text").skip(1).filter_map(|text| {
+        let (tag, words) = text.split_once('>')?;
+        let words = words.split('<').next()?;
+        loads.iter().any(|load| load.to_string() == words).then_some((number(tag, "x")?, number(tag, "y")?, words))
+    });
+    let words: Vec<(f64, f64, &str)> = words.collect();
+    for (i, (x, y, a)) in words.iter().enumerate() {
+        for (other_x, other_y, b) in &words[..i] {
+            assert!((x - other_x).abs() > 24.0 || (y - other_y).abs() > 46.0, "{a} lies on {b}");
+        }
+    }
+    assert!(words.len() >= 6, "{words:?}");
 }
 
 #[test]

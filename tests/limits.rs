@@ -133,6 +133,83 @@ fn settings_beyond_the_limit_are_counted() {
 }
 
 #[test]
+fn settings_of_the_server_beyond_the_limit_are_left_out_and_counted() {
+    let settings = (0..10_100).map(|i| format!(", 'setting{i}': 1"));
+    let start = "INFO 01-02 03:04:05 [utils.py:278] non-default args: {'model': 'm'".to_string();
+    let (_dir, path) = file("server.log", [start].into_iter().chain(settings).chain(["}\n".to_string()]));
+    let (code, out, err, _) = report(&path);
+    assert_eq!(code, 0, "{err}");
+    // One stands before them.
+    let issue = issue(&out, "too_many_records");
+    assert_eq!(issue["count"], 101);
+    assert!(issue["example"].as_str().unwrap().contains("setting"), "{issue}");
+}
+
+#[test]
+fn settings_inside_a_setting_count_too() {
+    let inner = (0..10_100).map(|i| format!("\"setting{i}\":1,"));
+    let run = r#""ttfts":[0.1],"itls":[[0.01]],"input_lens":[5],"output_lens":[2],"duration":2.0,"completed":1}"#;
+    let start = r#"{"backend":"sglang","random_range_ratio":1.0,"server_info":{"#.to_string();
+    let end = format!("\"last\":1}},{run}\n");
+    let (_dir, path) = file("sglang.jsonl", [start].into_iter().chain(inner).chain([end]));
+    let (code, out, err, _) = report(&path);
+    assert_eq!(code, 0, "{err}");
+    // Two stand before them, and one after; others behind them find no place either.
+    let left_out = issue(&out, "too_many_records")["count"].as_u64().unwrap();
+    assert_eq!(left_out, 103);
+}
+
+/// A vLLM result of failed requests, each with an error message of so many bytes.
+fn failures(n: usize, bytes: usize) -> (tempfile::TempDir, std::path::PathBuf) {
+    let list =
+        |text: String| std::iter::repeat_n(text, n).enumerate().map(|(i, t)| if i == 0 { t } else { format!(",{t}") });
+    let numbers = |name: &str, value: &str| {
+        let list = std::iter::repeat_n(value, n).collect::<Vec<_>>().join(",");
+        format!("\"{name}\":[{list}],")
+    };
+    let head = format!(
+        "{{\"backend\":\"vllm\",\"burstiness\":1.0,\"duration\":2.0,\"completed\":0,{}{}{}\"errors\":[",
+        numbers("input_lens", "5"),
+        numbers("output_lens", "0"),
+        numbers("ttfts", "0.0"),
+    );
+    let errors = list(format!("\"{}\"", "e".repeat(bytes)));
+    file("result.json", [head].into_iter().chain(errors).chain(["]}".to_string()]))
+}
+
+/// The error messages of a file, as the flat table of its requests has them.
+fn errors(input: &Path) -> Vec<String> {
+    let ran = run(["export", input.to_str().unwrap(), "--to", "csv"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let mut rows = ran.stdout.lines();
+    let column = rows.next().unwrap().split(',').position(|name| name == "error").unwrap();
+    rows.map(|row| row.split(',').nth(column).unwrap().to_string()).collect()
+}
+
+#[test]
+fn of_an_error_message_a_kilobyte_is_kept() {
+    for (bytes, kept) in [(1024, 1024), (1025, 1024), (1 << 20, 1024)] {
+        let (_dir, path) = failures(2, bytes);
+        assert_eq!(errors(&path), vec!["e".repeat(kept); 2], "{bytes}");
+    }
+}
+
+#[test]
+fn of_all_error_messages_64_mebibytes_are_kept() {
+    let n = 67_000;
+    let (_dir, path) = failures(n, 1024);
+    let (code, out, err, peak_mb) = report(&path);
+    assert_eq!(code, 0, "{err}");
+    assert!(peak_mb < MOST_MB, "{peak_mb} MB");
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["runs"][0]["requests"]["failed"], n, "every request is there");
+    let errors = errors(&path);
+    let whole = errors.iter().filter(|text| text.len() == 1024).count();
+    assert_eq!((whole, errors.len()), (64 << 10, n));
+    assert!(errors[n - 1].contains("beyond what is kept"), "{}", errors[n - 1]);
+}
+
+#[test]
 fn a_folder_of_too_many_files_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     (0..10_001).for_each(|i| drop(std::fs::File::create(dir.path().join(format!("{i}.json"))).unwrap()));

@@ -39,4 +39,5 @@ mod scarce;
 mod server_side;
 mod support;
 mod tidy;
+mod wheel;
 mod workload;

@@ -122,3 +122,17 @@ fn the_gate_for_ci_works_as_it_is_shown() {
     let close = || Made { gap_s: 0.0214, ..Made::new(2) };
     assert_eq!((gate(close(), &[]).0, gate(close(), &["--strict"]).0), (0, 3));
 }
+
+/// Pictures and pages beside it; what lies on the web is not asked for.
+#[test]
+fn what_it_links_to_is_there() {
+    let text = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let here: Vec<&str> = targets.filter(|target| !target.contains("://")).collect();
+    for target in &here {
+        assert!(root().join(target).exists(), "{target}");
+    }
+    assert!(here.len() >= 6, "{here:?}");
+    let picture = std::fs::metadata(root().join(".github/report.png")).unwrap();
+    assert!(here.contains(&".github/report.png") && picture.len() <= 150_000, "{} bytes", picture.len());
+}

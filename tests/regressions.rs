@@ -155,6 +155,28 @@ fn one_bad_file_does_not_cost_the_folder() {
 }
 
 #[test]
+fn folders_of_a_sweep_come_in_the_order_of_their_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    for rate in ["10", "5.5", "5"] {
+        let folder = dir.path().join(format!("r{rate}"));
+        std::fs::create_dir(&folder).unwrap();
+        let rate: f64 = rate.parse().unwrap();
+        std::fs::write(folder.join("result.json"), with(json!({ "request_rate": rate })).to_string()).unwrap();
+    }
+    let runs = report(dir.path(), &[])["runs"].take();
+    let labels: Vec<&str> = runs.as_array().unwrap().iter().map(|r| r["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["r5", "r5.5", "r10"]);
+}
+
+#[test]
+fn a_page_without_a_chart_says_where_the_reasons_stand() {
+    let page = run(["report", "fixtures/lmdeploy/serving/input", "--format", "html"]).stdout;
+    let (_, charts) = page.split_once("None can be drawn").expect("no words instead of charts");
+    let link = charts.split("href=\"#").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    assert!(page.contains(&format!("id=\"{link}\"")), "the link leads nowhere: {link}");
+}
+
+#[test]
 fn formats_are_recognised_behind_large_arrays() {
     let many = |v: &str| format!("[{}]", vec![v; 30_000].join(","));
     let text = format!(

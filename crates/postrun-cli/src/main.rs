@@ -3,7 +3,6 @@
 mod args;
 mod cleanup;
 mod commands;
-mod diff_args;
 mod error;
 mod exit;
 mod nearest;

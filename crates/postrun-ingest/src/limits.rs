@@ -10,7 +10,8 @@
 //! - Nesting: 1,048,576 levels of values that are passed over, an error beyond; 48 levels and 65,536 values of what is kept
 //!   whole (settings, messages), and what goes beyond is no value.
 //! - A compressed file: 268,435,456 bytes, and beyond that 250 times its size; an error (`--max-expansion` raises the factor).
-//! - Names of a client's settings at the top of a result: 10,000; the others are passed over.
+//! - Settings of a client at the top of a result, with those inside one of them: 10,000; later ones are left out
+//!   (`too_many_records`).
 //!
 //! # Records
 //! - Requests of one run: 16,777,216; an error. They need about 70 bytes of memory each.

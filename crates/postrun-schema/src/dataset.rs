@@ -3,7 +3,7 @@
 use crate::error::SchemaError;
 use crate::hashing::sha256_of_file;
 use crate::manifest::{MANIFEST_FILE, Manifest, SCHEMA};
-use crate::natural::natural_order;
+use crate::natural::natural_path_order;
 use crate::table::{Table, is_chunk_key};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::{Path, PathBuf};
@@ -163,7 +163,7 @@ pub fn find_datasets(dir: &Path) -> Result<Vec<PathBuf>, SchemaError> {
             found.push(path);
         }
     }
-    found.sort_by(|a, b| natural_order(&a.to_string_lossy(), &b.to_string_lossy()));
+    found.sort_by(|a, b| natural_path_order(a, b));
     Ok(found)
 }
 

@@ -36,7 +36,7 @@ pub use manifest::{
     Clock, ClockKind, Clocks, Counted, Load, MANIFEST_FILE, Manifest, SCHEMA, ServerClock, SourceFile, TableFile,
     TokenSource, Tool,
 };
-pub use natural::natural_order;
+pub use natural::{natural_order, natural_path_order};
 pub use row::{EventKind, EventRow, Phase, RequestRow, Status};
 pub use series::{Across, SERIES, Series, SeriesKind, find_series, label_text};
 pub use server_tables::{ServerColumns, ServerTables, batches, column, read_batches};

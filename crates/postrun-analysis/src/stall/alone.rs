@@ -2,11 +2,13 @@
 //!
 //! A preempted request is taken off the batch while others go on; it comes back when there is room, has its prompt and
 //! answer computed again, and goes on one step at a time. So each sign is weighed: steps that others made, room in the
-//! KV cache, others preempted at that time, time enough to compute it again, and the server's own counter.
+//! KV cache, others preempted at that time, time enough to compute it again, and the server's own counter. Where the
+//! counter is silent, a pause that the run's own unevenness explains is none.
 
 use super::StallClass;
 use super::activity::Held;
 use super::candidate::{ALONE, GUARD, Pause};
+use super::noise::Noise;
 use super::scrapes::Scrapes;
 use super::typical::Usual;
 
@@ -35,11 +37,12 @@ const TWIN: f64 = 0.5;
 const SAID: f64 = 0.5;
 
 /// Judges every individual pause. `pauses` lie in any order.
-pub(super) fn judge(pauses: &mut [Pause], mut held: Held, scrapes: &Scrapes<'_>, usual: &Usual) {
+pub(super) fn judge(pauses: &mut [Pause], mut held: Held, scrapes: &Scrapes<'_>, usual: &Usual, noise: Noise) {
     let mut alone: Vec<Alone> = Vec::new();
     for (at, pause) in pauses.iter().enumerate().filter(|(_, pause)| pause.individual()) {
+        let uneven = scrapes.increments(pause).is_none() && noise.explains(pause);
         let gap = &pause.gap;
-        alone.push(Alone { from_ns: gap.from_ns, to_ns: gap.to_ns, request: gap.request, at });
+        alone.push(Alone { from_ns: gap.from_ns, to_ns: gap.to_ns, request: gap.request, at, uneven });
         held.free(gap.from_ns, gap.to_ns, f64::from(gap.held));
     }
     alone.sort_unstable_by_key(|a| (a.from_ns, a.request));
@@ -62,10 +65,17 @@ pub(super) fn judge(pauses: &mut [Pause], mut held: Held, scrapes: &Scrapes<'_>,
         match counted {
             Some(n) if n > 0.0 => sure = 1.0 - (1.0 - sure) * (CONFIRMED.0 + CONFIRMED.1 * scrapes.busy()),
             Some(_) => sure *= VETOED,
+            None if own.uneven => sure *= DOUBTED,
             None => {}
         }
         if sure >= SAID {
             pause.say(StallClass::Preemption, sure, "others went on meanwhile");
+        } else if own.uneven {
+            pause.say(
+                StallClass::Jitter,
+                1.0 - sure,
+                "others went on, but the run is so uneven that such pauses are to be expected",
+            );
         } else {
             pause.say(StallClass::Jitter, 1.0 - sure, "others went on, but little else speaks for a preemption");
         }
@@ -92,6 +102,8 @@ struct Alone {
     to_ns: i64,
     request: u32,
     at: usize,
+    /// No counter speaks of it, and the run's unevenness explains it: it speaks for no other.
+    uneven: bool,
 }
 
 /// Individual pauses in the order of their starts, seen from one of them.
@@ -112,7 +124,7 @@ impl Neighbourhood<'_> {
 
     /// Other requests that paused by themselves at about the same time, as far as they count.
     fn victims(&self) -> usize {
-        let mut seen = self.around(NEIGHBOURS_NS).map(|a| a.request);
+        let mut seen = self.around(NEIGHBOURS_NS).filter(|a| !a.uneven).map(|a| a.request);
         let Some(first) = seen.next() else { return 0 };
         if seen.any(|request| request != first) { NEIGHBOURS } else { 1 }
     }

@@ -23,6 +23,8 @@ const CAUGHT_UP_OF_STEPS: f64 = 0.25;
 pub(super) const OTHERS: f64 = 0.75;
 /// From so many steps of others on, only this request paused: a chunk of three tokens looks like two missed steps.
 pub(super) const ALONE: f64 = 2.5;
+/// Others that made less than so many steps paused too.
+pub(super) const TOGETHER: f64 = 1.5;
 /// From so many missed steps on, the count is sure however slowly others ran.
 const SURELY_ALONE: f64 = 6.0;
 /// Others that made less than this share of the steps there was time for hardly went on.
@@ -183,6 +185,11 @@ impl Pause {
 
     pub(super) fn guard_ns(&self) -> i64 {
         (GUARD * self.step_ns) as i64
+    }
+
+    /// True if others made steps at hardly less than their pace.
+    pub(super) fn others_went_on(&self) -> bool {
+        !self.late && self.others >= OTHERS && self.steps >= TOGETHER && self.pace >= SLOW_PACE
     }
 
     /// True if others went on and this request did not.

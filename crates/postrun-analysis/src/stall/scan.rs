@@ -2,6 +2,7 @@
 
 use super::activity::{Activity, Axis};
 use super::candidate::{Candidate, Longest, Pause, limit_ns};
+use super::noise::Noise;
 use super::scrapes::Scrapes;
 use super::smoothed::{Arrivals, Joined};
 use super::typical::{CATCH_UP, Histogram, Sampler, Usual};
@@ -149,9 +150,11 @@ fn judge(
     usual: &Usual,
     scrapes: &Scrapes<'_>,
 ) -> Vec<Pause> {
+    let bin_ns = activity.axis.width_ns();
     let (clock, held) = activity.finish();
     let mut pauses: Vec<Pause> = gaps.into_iter().map(|gap| Pause::measure(gap, usual, &clock)).collect();
-    alone::judge(&mut pauses, held, scrapes, usual);
+    let noise = Noise::of(&pauses, bin_ns);
+    alone::judge(&mut pauses, held, scrapes, usual, noise);
     scrapes.reconcile(&mut pauses);
     let moments = together::Moments::new(requests, &pauses);
     together::judge(&mut pauses, &moments, usual.step_ns);

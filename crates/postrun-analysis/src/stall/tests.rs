@@ -202,6 +202,33 @@ fn stalled_replicas_are_no_preemptions() {
 }
 
 #[test]
+fn an_uneven_run_has_no_preemptions_but_those_that_stand_out() {
+    let mut state = 1u64;
+    let mut uniform = move || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((state >> 33) as f64 + 1.0) / (1u64 << 31) as f64
+    };
+    // Every gap by itself, whatever others do: 10 ms, and exponentially more; one in twenty is over three steps.
+    let mut uneven = |sent: i64| {
+        let mut at = sent as f64 + 40.0;
+        let gaps = std::iter::from_fn(|| {
+            at += 10.0 - 20.0 * uniform().ln();
+            Some(at as i64)
+        });
+        Stream { sent, chunks: gaps.take(120).collect() }
+    };
+    let mut streams: Vec<Stream> = (0..40).map(|i| uneven(i * 37)).collect();
+    let found = find(&streams, true, None);
+    assert!(found.stalls.total > 100, "{}", found.stalls.total);
+    assert_eq!(found.preempted, []);
+    silence(&mut streams[7], 1500, 2300);
+    silence(&mut streams[9], 1600, 2300);
+    let found = find(&streams, true, None);
+    let hit: Vec<u32> = found.preempted.iter().map(|(request, _)| *request).collect();
+    assert_eq!(hit, [7, 9], "{:?}", found.stalls.longest.first());
+}
+
+#[test]
 fn absurd_times_are_survived() {
     let mut streams = preempted();
     streams.push(Stream { sent: 0, chunks: vec![1, 1, 1, i64::MAX / MS] });

@@ -6,12 +6,10 @@
 
 use super::StallClass::{GlobalStall, Jitter, PrefillInterference};
 use super::Trigger;
-use super::candidate::{ALONE, GUARD, OTHERS, Pause, SLOW_PACE};
+use super::candidate::{ALONE, GUARD, OTHERS, Pause, SLOW_PACE, TOGETHER};
 use super::typical::quantile;
 use crate::requests::Requests;
 
-/// Others that made less than so many steps paused too.
-const TOGETHER: f64 = 1.5;
 /// Pauses closer than so many steps may be chunks of one prefill.
 const CHAINED: f64 = 1.5;
 /// A pause of all that is so many times longer than the long prefills of the run was none.

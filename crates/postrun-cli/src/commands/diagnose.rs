@@ -11,7 +11,7 @@ use postrun_report::{Look, Parts, Report, to_json, to_markdown, to_table};
 /// True when a finding met `--fail-on`.
 pub fn run(args: DiagnoseArgs) -> Result<bool, CliError> {
     let rules = report::rules(args.rules.as_deref())?;
-    let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
+    let reading = runs::options(&args.reading)?;
     let reading = postrun_ingest::Options {
         clock_offset_ns: args.clock_offset,
         without_hashes: args.format != DiagnosisFormat::Json,

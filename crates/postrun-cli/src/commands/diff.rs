@@ -2,7 +2,7 @@
 
 use super::report::{rules, tell_apart};
 use super::runs::{self, Runs};
-use crate::diff_args::{DiffArgs, DiffFormat};
+use crate::args::{ComparisonFormat, DiffArgs};
 use crate::error::CliError;
 use crate::exit::Compared;
 use crate::output::{print, styled, width, write_file};
@@ -34,12 +34,12 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
     budget.limits.extend(args.fail_on);
     let (breaches, not_judged) = (budget.breaches(&found), budget.not_judged(&found));
     let text = match args.format {
-        DiffFormat::Table => {
+        ComparisonFormat::Table => {
             let look = Look { width: width(), styled: styled() && args.output.is_none() };
             diff_to_table(&found, &breaches, &not_judged, look)
         }
-        DiffFormat::Markdown => diff_to_markdown(&found, &breaches, &not_judged),
-        DiffFormat::Json => diff_to_json(&found, &breaches, &not_judged)?,
+        ComparisonFormat::Markdown => diff_to_markdown(&found, &breaches, &not_judged),
+        ComparisonFormat::Json => diff_to_json(&found, &breaches, &not_judged)?,
     };
     match &args.output {
         Some(path) => write_file(path, &text)?,
@@ -83,7 +83,7 @@ fn settings(args: &DiffArgs, budget: &Budget) -> Result<Settings, CliError> {
 }
 
 fn open(arg: &str, args: &DiffArgs) -> Result<Runs, CliError> {
-    runs::open(&[arg.to_string()], runs::options(args.input_format.as_deref(), &args.reading)?)
+    runs::open(&[arg.to_string()], runs::options(&args.reading)?)
 }
 
 /// What is named alone is one run.

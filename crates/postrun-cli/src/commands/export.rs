@@ -18,7 +18,7 @@ pub fn run(args: ExportArgs) -> Result<(), CliError> {
         let hint = format!("{} is not text; name a file with -o, or pipe it on", target.id);
         return Err(CliError::Argument(hint));
     }
-    let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
+    let reading = runs::options(&args.reading)?;
     let reading = postrun_ingest::Options { strict: args.strict, clock_offset_ns: args.clock_offset, ..reading };
     let opened = runs::open(&args.inputs, reading)?;
     match (opened.datasets.as_slice(), output) {

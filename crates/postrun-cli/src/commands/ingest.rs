@@ -1,6 +1,6 @@
 //! `postrun ingest INPUT... [-o DIR]`.
 
-use super::runs::{options, say_left_alone};
+use super::runs::{options_for, say_left_alone};
 use crate::args::IngestArgs;
 use crate::cleanup;
 use crate::error::CliError;
@@ -17,7 +17,7 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
         Some(dir) => dir,
         None => default_target(&inputs)?,
     };
-    let options = options(args.format.as_deref(), &args.reading)?;
+    let options = options_for(args.format.as_deref(), &args.files)?;
     cleanup::on_signal(&partial_folder(&target));
     let progress = Progress::start(&inputs);
     let options = Options {

@@ -10,7 +10,7 @@ use postrun_report::{bytes, issue_text, seconds};
 use postrun_schema::{Dataset, Table};
 
 pub fn run(args: InspectArgs) -> Result<(), CliError> {
-    let opened = runs::open(&args.inputs, runs::options(args.input_format.as_deref(), &args.reading)?)?;
+    let opened = runs::open(&args.inputs, runs::options(&args.reading)?)?;
     let mut out = String::new();
     match &opened.outcome {
         Some(outcome) => {

@@ -9,7 +9,7 @@ use postrun_report::{Look, Parity, parity_csv, parity_json, parity_markdown, par
 
 /// True when a figure differs and no known definition accounts for it.
 pub fn run(args: ParityArgs) -> Result<bool, CliError> {
-    let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
+    let reading = runs::options(&args.reading)?;
     let opened = runs::open(&args.inputs, postrun_ingest::Options { without_hashes: true, ..reading })?;
     let options = Options { curves: true, ..Options::default() };
     let mut analyses = opened.datasets.iter().map(|d| analyse(d, &options)).collect::<Result<Vec<_>, _>>()?;

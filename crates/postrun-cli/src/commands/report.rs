@@ -17,7 +17,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         None => by_ending(args.output.as_deref())?,
     };
     let rules = rules(args.rules.as_deref())?;
-    let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
+    let reading = runs::options(&args.reading)?;
     let reading = postrun_ingest::Options {
         strict: args.strict,
         clock_offset_ns: args.clock_offset,

@@ -1,6 +1,6 @@
 //! From what the user named to opened datasets: datasets as they are, raw files ingested on the fly.
 
-use crate::args::ReadingArgs;
+use crate::args::{FileArgs, ReadingArgs};
 use crate::cleanup;
 use crate::error::CliError;
 use crate::nearest::did_you_mean;
@@ -23,12 +23,17 @@ pub struct Runs {
 }
 
 /// How the user wants raw files read.
-pub fn options(format: Option<&str>, reading: &ReadingArgs) -> Result<Options, CliError> {
-    let mapping = reading.mapping.as_deref().map(mapping).transpose()?;
+pub fn options(reading: &ReadingArgs) -> Result<Options, CliError> {
+    options_for(reading.input_format.as_deref(), &reading.files)
+}
+
+/// The same where `format` has another name.
+pub fn options_for(format: Option<&str>, files: &FileArgs) -> Result<Options, CliError> {
+    let mapping = files.mapping.as_deref().map(mapping).transpose()?;
     Ok(Options {
         format: format.map(format_named).transpose()?,
         mapping,
-        max_expansion: Some(reading.max_expansion),
+        max_expansion: Some(files.max_expansion),
         ..Options::default()
     })
 }

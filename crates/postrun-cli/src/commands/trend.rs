@@ -2,7 +2,7 @@
 
 use super::report::tell_apart;
 use super::runs;
-use crate::diff_args::{DiffFormat, TrendArgs, TrendOrder};
+use crate::args::{ComparisonFormat, TrendArgs, TrendOrder};
 use crate::error::CliError;
 use crate::output::{print, styled, width, write_file};
 use postrun_analysis::{Options, analyse};
@@ -16,7 +16,7 @@ pub fn run(args: TrendArgs) -> Result<(), CliError> {
     let mut analysed = Vec::new();
     // One argument after the other: files of different runs must not be taken for one.
     for input in &args.inputs {
-        let reading = runs::options(args.input_format.as_deref(), &args.reading)?;
+        let reading = runs::options(&args.reading)?;
         let opened = runs::open(std::slice::from_ref(input), reading)?;
         for dataset in &opened.datasets {
             analysed.push(analyse(dataset, &Options::default())?);
@@ -40,9 +40,11 @@ pub fn run(args: TrendArgs) -> Result<(), CliError> {
         return Err(CliError::Argument(text.to_string()));
     }
     let text = match args.format {
-        DiffFormat::Table => trend_to_table(&found, Look { width: width(), styled: styled() && args.output.is_none() }),
-        DiffFormat::Markdown => trend_to_markdown(&found),
-        DiffFormat::Json => trend_to_json(&found)?,
+        ComparisonFormat::Table => {
+            trend_to_table(&found, Look { width: width(), styled: styled() && args.output.is_none() })
+        }
+        ComparisonFormat::Markdown => trend_to_markdown(&found),
+        ComparisonFormat::Json => trend_to_json(&found)?,
     };
     match &args.output {
         Some(path) => write_file(path, &text),

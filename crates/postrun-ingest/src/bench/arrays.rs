@@ -93,7 +93,7 @@ pub(crate) fn read<R: Read>(
             note_length(&mut run, key, len);
             Ok(())
         } else if key == "server_info" {
-            read_nested(reader, key, &mut run.scalars)
+            read_nested(reader, &place, &mut run)
         } else {
             let value = reader.scalar(SCALAR_BYTES)?;
             if value != Scalar::Nested || is_header_number(key) {
@@ -256,18 +256,22 @@ fn read_errors<R: Read>(
     Ok(is_array.then_some(len))
 }
 
-fn read_nested<R: Read>(
-    reader: &mut JsonReader<R>,
-    outer: &str,
-    scalars: &mut BTreeMap<String, Scalar>,
-) -> crate::json::Result<()> {
+fn read_nested<R: Read>(reader: &mut JsonReader<R>, place: &Place<'_>, run: &mut ArrayRun) -> crate::json::Result<()> {
     if reader.peek()? != Some(b'{') {
         return reader.skip_value();
     }
     reader.object(|reader, key| {
+        let at = reader.offset();
         let value = reader.scalar(SCALAR_BYTES)?;
-        if value != Scalar::Nested && scalars.len() < MOST_SETTINGS {
-            scalars.insert(format!("{outer}.{key}"), value);
+        let name = format!("{}.{key}", place.key);
+        if value == Scalar::Nested {
+            return Ok(());
+        }
+        if run.scalars.len() >= MOST_SETTINGS && !run.scalars.contains_key(&name) {
+            let place = || format!("{}: byte {at}", place.file);
+            run.issues.add(IssueCode::TooManyRecords, place, || format!("the setting {name:?}"));
+        } else {
+            run.scalars.insert(name, value);
         }
         Ok(())
     })

@@ -3,7 +3,7 @@
 use super::candidate::LeftAlone;
 use crate::error::IngestError;
 use crate::limits::{DEEPEST_FOLDER, MOST_FILES};
-use postrun_schema::{is_dataset, natural_order};
+use postrun_schema::{is_dataset, natural_path_order};
 use std::path::{Path, PathBuf};
 
 /// All plain files below `root`, in natural order of their paths, and what was passed over with the reason. Hidden
@@ -46,6 +46,6 @@ pub(crate) fn files(root: &Path) -> Result<(Vec<PathBuf>, Vec<LeftAlone>), Inges
             }
         }
     }
-    out.sort_by(|a, b| natural_order(&a.to_string_lossy(), &b.to_string_lossy()));
+    out.sort_by(|a, b| natural_path_order(a, b));
     Ok((out, passed))
 }

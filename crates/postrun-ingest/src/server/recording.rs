@@ -90,6 +90,8 @@ const MOST_MODELS: usize = 1000;
 pub struct ServerSink {
     pub(crate) recording: Recording,
     pub(crate) name: String,
+    /// [`MOST_SERVER_RECORDS`], of requests and of events.
+    most_records: usize,
 }
 
 impl ServerSink {
@@ -112,7 +114,7 @@ impl ServerSink {
             bytes: 0,
             sha256: String::new(),
         };
-        Ok(ServerSink { recording, name: source.name.clone() })
+        Ok(ServerSink { recording, name: source.name.clone(), most_records: MOST_SERVER_RECORDS })
     }
 
     /// Says how this file's times are to be read; Unix time unless said otherwise.
@@ -165,14 +167,14 @@ impl ServerSink {
     }
 
     pub(crate) fn event(&mut self, event: ServerEvent) {
-        match self.recording.events.len() < MOST_SERVER_RECORDS {
+        match self.recording.events.len() < self.most_records {
             true => self.recording.events.push(event),
             false => self.left_out("event"),
         }
     }
 
     pub(crate) fn request(&mut self, request: ServerRequest) {
-        match self.recording.requests.len() < MOST_SERVER_RECORDS {
+        match self.recording.requests.len() < self.most_records {
             true => self.recording.requests.push(request),
             false => self.left_out("request"),
         }
@@ -262,5 +264,48 @@ impl ServerSink {
         }
         (r.bytes, r.sha256) = source.size_and_hash(std::io::empty())?;
         Ok(r)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::source::{Input, Watch};
+
+    fn sink() -> (ServerSink, tempfile::TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("server.log");
+        std::fs::write(&path, "").unwrap();
+        let source = Source::open(&Input::Path(path), Watch::default()).unwrap();
+        (ServerSink::create(&source, "a_log", &dir.path().join("spool")).unwrap(), dir)
+    }
+
+    #[test]
+    fn requests_and_events_beyond_the_limit_are_left_out_and_counted() {
+        let (mut sink, _dir) = sink();
+        assert_eq!(sink.most_records, MOST_SERVER_RECORDS);
+        // As many as the limit admits would take more than a gigabyte.
+        sink.most_records = 3;
+        for i in 0..5 {
+            sink.request(ServerRequest { request_id: Some(i.to_string()), ..ServerRequest::default() });
+            let kind = EventKind::Arrived;
+            sink.event(ServerEvent { at_ns: i, request_id: None, kind, phase: None, detail: None });
+        }
+        let recording = sink.recording;
+        let ids: Vec<_> = recording.requests.iter().filter_map(|r| r.request_id.as_deref()).collect();
+        assert_eq!((ids, recording.events.len()), (vec!["0", "1", "2"], 3));
+        // Those that came first stay; each of the others is counted, and said to be missing.
+        assert_eq!((recording.skipped, recording.issues.count(IssueCode::TooManyRecords)), (4, 4));
+    }
+
+    #[test]
+    fn of_many_settings_the_first_stay() {
+        let (mut sink, _dir) = sink();
+        (0..MOST_SETTINGS + 2).for_each(|i| sink.fact(&format!("key{i}"), "1"));
+        // One that is there already takes no further place, and stays what it was.
+        sink.fact("key0", "2");
+        let recording = sink.recording;
+        assert_eq!((recording.facts.len(), recording.issues.count(IssueCode::TooManyRecords)), (MOST_SETTINGS, 2));
+        assert_eq!(recording.facts["key0"], "1");
     }
 }

@@ -121,9 +121,11 @@ fn log_ticks(from: f64, to: f64) -> Vec<(f64, String)> {
     let powers = (first..=last).filter(|k| k.rem_euclid(every) == 0);
     let values = powers.flat_map(|k| between.iter().map(move |b| b * 10f64.powi(k)));
     let mut ticks: Vec<f64> = values.filter(|v| (from..=to).contains(v)).collect();
-    if ticks.len() < 2 {
-        // Within less than an octave: even steps say more.
-        ticks = Axis::linear("", from, to).ticks.into_iter().map(|(v, _)| v).filter(|v| *v > 0.0).collect();
+    if ticks.len() < 2 || ticks.len() < 3 && decades < 1.0 {
+        // Within less than a decade: even steps say more.
+        let even: Vec<f64> =
+            Axis::linear("", from, to).ticks.into_iter().map(|(v, _)| v).filter(|v| *v > 0.0).collect();
+        ticks = if even.len() > ticks.len() { even } else { ticks };
     }
     ticks.into_iter().map(|v| (v, amount(v))).collect()
 }

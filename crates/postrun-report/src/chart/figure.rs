@@ -40,8 +40,10 @@ pub(crate) enum Mark {
     Bars { bars: Vec<[f64; 4]>, ink: Ink, alpha: f64 },
     /// Single points.
     Dots { points: Vec<(f64, f64)>, ink: Ink, size: f64, alpha: f64 },
-    /// The whole height at one place.
+    /// The whole height at one place, its label at the foot.
     Upright { x: f64, ink: Ink, label: String },
+    /// Places in ascending order, each with a line up to its label; the labels stand above each other at the top.
+    Flags { at: Vec<(f64, String)>, ink: Ink },
     /// The whole width at one value; its label stands beside its end.
     Across { y: f64, ink: Ink, label: String },
     /// Words.
@@ -55,6 +57,10 @@ pub(crate) enum Mark {
 pub(crate) enum Side {
     Right,
     Above,
+    /// Where it touches no line, no dot and no other such words; left out where there is no such place.
+    Free,
+    /// The same before all others, and never left out.
+    First,
 }
 
 /// A region that shows a text when pointed at.
@@ -71,6 +77,10 @@ pub(crate) struct Spot {
 impl Mark {
     /// A line of the usual width.
     pub(crate) fn line(points: Vec<(f64, Option<f64>)>, ink: Ink, label: &str) -> Mark {
-        Mark::Line { points, ink, width: 1.8, dashed: false, label: label.to_string() }
+        Mark::line_of_width(points, ink, 1.8, label)
+    }
+
+    pub(crate) fn line_of_width(points: Vec<(f64, Option<f64>)>, ink: Ink, width: f64, label: &str) -> Mark {
+        Mark::Line { points, ink, width, dashed: false, label: label.to_string() }
     }
 }

@@ -3,6 +3,7 @@
 use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
+use super::palette::{WHOLE, of_metrics};
 use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::{chosen_time, number, percent};
 use crate::report::Report;
@@ -17,8 +18,6 @@ pub(super) static GOODPUT_BY_OBJECTIVE: Chart = Chart {
     doc: Doc::from_source(include_str!("goodput_by_objective.rs")),
     build: Build::OfRun(build),
 };
-
-const INKS: [Ink; 5] = [Ink::Sky, Ink::Green, Ink::Orange, Ink::Purple, Ink::Vermillion];
 
 fn build(report: &Report) -> Built {
     let a = &report.run;
@@ -36,18 +35,17 @@ fn build(report: &Report) -> Built {
     let line = |shares: &[f64]| g.factors.iter().zip(shares).map(|(f, s)| (*f, Some(s * 100.0))).collect::<Vec<_>>();
     let mut marks = vec![Mark::Upright { x: 1.0, ink: Ink::Muted, label: "as given".to_string() }];
     let several = g.each.len() > 1;
-    let mut key = Vec::new();
+    // Below the others, one of which may be all that counts.
+    marks.push(Mark::line_of_width(line(&g.all), WHOLE, if several { 4.0 } else { 2.6 }, ""));
+    let mut key = vec![(WHOLE, if several { "all of them".to_string() } else { all_limits(g) })];
     if several {
-        for (curve, ink) in g.each.iter().zip(INKS.iter().cycle()) {
-            let points = line(&curve.shares);
-            marks.push(Mark::Line { points, ink: *ink, width: 1.4, dashed: false, label: String::new() });
-            key.push((*ink, limit(curve.metric, curve.at_most_ns)));
+        for (curve, ink) in g.each.iter().zip(of_metrics(g.each.iter().map(|c| c.metric))) {
+            marks.push(Mark::line_of_width(line(&curve.shares), ink, 1.4, ""));
+            key.push((ink, limit(curve.metric, curve.at_most_ns)));
         }
     }
-    marks.push(Mark::Line { points: line(&g.all), ink: Ink::Blue, width: 2.6, dashed: false, label: String::new() });
-    key.insert(0, (Ink::Blue, if several { "all of them".to_string() } else { all_limits(g) }));
     let now = share_at_one(g);
-    marks.push(Mark::Dots { points: vec![(1.0, now * 100.0)], ink: Ink::Blue, size: 4.0, alpha: 1.0 });
+    marks.push(Mark::Dots { points: vec![(1.0, now * 100.0)], ink: WHOLE, size: 4.0, alpha: 1.0 });
     marks.push(Mark::Key(key));
     let spot = |(k, pair): (usize, &[f64])| {
         let mut lines = vec![format!("objectives × {}", number(pair[0])), format!("all: {}", percent(g.all[k]))];

@@ -17,6 +17,7 @@ pub(crate) enum Ink {
     Vermillion,
     Purple,
     Sky,
+    Yellow,
 }
 
 /// The ground that a picture lies on.
@@ -29,7 +30,11 @@ pub enum Theme {
 }
 
 impl Ink {
-    const ALL: [Ink; 11] = [
+    /// Those that tell quantities apart.
+    pub(super) const HUES: [Ink; 7] =
+        [Ink::Blue, Ink::Orange, Ink::Green, Ink::Vermillion, Ink::Purple, Ink::Sky, Ink::Yellow];
+
+    const ALL: [Ink; 12] = [
         Ink::Surface,
         Ink::Shade,
         Ink::Grid,
@@ -41,6 +46,7 @@ impl Ink {
         Ink::Vermillion,
         Ink::Purple,
         Ink::Sky,
+        Ink::Yellow,
     ];
 
     fn pair(self) -> (u32, u32) {
@@ -53,9 +59,10 @@ impl Ink {
             Ink::Blue => (0x00_69A6, 0x5A_B0EA),
             Ink::Orange => (0xB3_6B00, 0xF0_B242),
             Ink::Green => (0x00_7D5C, 0x35_C79C),
-            Ink::Vermillion => (0xC5_4A00, 0xFF_8A4C),
+            Ink::Vermillion => (0xB8_2E00, 0xFF_7550),
             Ink::Purple => (0xA0_4583, 0xE0_95C3),
             Ink::Sky => (0x3B_8FBF, 0x8F_CDF2),
+            Ink::Yellow => (0x7D_7000, 0xE2_D355),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
-use super::latency_over_time::PERCENTILES;
+use super::palette::{ITL, PERCENTILES};
 use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::{ms, number, percent};
 use crate::report::Report;
@@ -21,6 +21,10 @@ pub(super) static ITL_DISTRIBUTION: Chart = Chart {
 
 const FEWEST_BARS: f64 = 16.0;
 const MOST_BARS: f64 = 140.0;
+/// Foot of a logarithmic axis: below one gap.
+const LOWEST: f64 = 0.5;
+/// Room above the bars, of their height.
+const HEADROOM: f64 = 0.28;
 
 /// Gaps of `from` to `to` milliseconds.
 struct Bar {
@@ -44,20 +48,24 @@ fn build(report: &Report) -> Built {
     let few = bins.iter().map(|b| b.count).min().unwrap_or(1) as f64;
     // A stall is one in thousands: only a logarithmic axis shows both.
     let logarithmic = most / few >= 200.0;
+    // The tallest bar ends below the names of the percentiles.
     let (y, floor) = match logarithmic {
-        true => (Axis { from: 0.5, ..Axis::log("Gaps", [0.6, most].into_iter()) }, 0.5),
-        false => (Axis::from_zero("Gaps", [most].into_iter()), 0.0),
+        true => {
+            let to = most * (most / LOWEST).powf(HEADROOM);
+            (Axis { from: LOWEST, to, ..Axis::log("Gaps", [LOWEST, most].into_iter()) }, LOWEST)
+        }
+        false => {
+            let axis = Axis::from_zero("Gaps", [most].into_iter());
+            (Axis { to: most * (1.0 + HEADROOM), ..axis }, 0.0)
+        }
     };
     let bars = bins.iter().map(|b| [shown(b.from), shown(b.to), floor, b.count as f64]).collect();
-    let mut marks = vec![Mark::Bars { bars, ink: Ink::Sky, alpha: 0.85 }];
-    let mut key = vec![(Ink::Sky, "gaps".to_string())];
-    for (p, name, ink) in PERCENTILES {
-        if let Some(v) = summary.percentile(p) {
-            marks.push(Mark::Upright { x: (v.value / 1e6).max(1e-3), ink, label: String::new() });
-            key.push((ink, format!("{name} {} ms", ms(v.value))));
-        }
-    }
-    marks.push(Mark::Key(key));
+    let flag = |(p, name, _): (f64, &str, f64)| {
+        let v = summary.percentile(p)?.value;
+        Some((shown(v / 1e6), format!("{name} {} ms", ms(v))))
+    };
+    let flags = PERCENTILES.into_iter().filter_map(flag).collect();
+    let marks = vec![Mark::Bars { bars, ink: ITL, alpha: 0.7 }, Mark::Flags { at: flags, ink: Ink::Text }];
     let spot = |b: &Bar| Spot {
         panel: Some(0),
         x: (shown(b.from), shown(b.to)),

@@ -2,9 +2,8 @@
 
 use super::axis::amount;
 use super::figure::{Figure, Mark, Panel, Spot};
-use super::ink::Ink;
-use super::latency_over_time::PERCENTILES;
 use super::over_time::{percentile_ms, points, ramp_and_drain, said, spots, spread_axis, time_axis, timeline, values};
+use super::palette::{ITL, PERCENTILES, of_pause};
 use super::{Build, Built, Chart, lacking};
 use crate::pause_section::words;
 use crate::quantity::{ms, seconds};
@@ -25,15 +24,6 @@ const DRAWN: usize = 500;
 /// Pauses with a text of their own.
 const NAMED: usize = 60;
 
-fn ink(class: StallClass) -> Ink {
-    match class {
-        StallClass::Preemption => Ink::Purple,
-        StallClass::PrefillInterference => Ink::Orange,
-        StallClass::GlobalStall => Ink::Vermillion,
-        StallClass::Jitter => Ink::Muted,
-    }
-}
-
 fn build(report: &Report) -> Built {
     let a = &report.run;
     let t = timeline(a)?;
@@ -52,14 +42,13 @@ fn build(report: &Report) -> Built {
             stalls.iter().filter(|(_, s)| s.class == class).map(|(at, s)| (*at, s.length_ns as f64 / 1e6)).collect();
         if !points.is_empty() {
             let count = a.stalls.as_ref().map_or(0, |s| s.count(class));
-            key.push((ink(class), format!("{} ({})", words(class), amount(count as f64))));
+            key.push((of_pause(class), format!("{} ({})", words(class), amount(count as f64))));
             let alpha = if points.len() > 150 { 0.5 } else { 0.85 };
-            marks.push(Mark::Dots { points, ink: ink(class), size: 2.6, alpha });
+            marks.push(Mark::Dots { points, ink: of_pause(class), size: 2.6, alpha });
         }
     }
-    let inks = [Ink::Blue, Ink::Green, Ink::Sky];
-    let labelled = lines.into_iter().zip(PERCENTILES).zip(inks);
-    marks.extend(labelled.map(|((line, (_, label, _)), ink)| Mark::line(line, ink, label)));
+    let labelled = lines.into_iter().zip(PERCENTILES);
+    marks.extend(labelled.map(|(line, (_, label, width))| Mark::line_of_width(line, ITL, width, label)));
     marks.push(Mark::Key(key));
     let text = |w: &TimelineWindow| {
         let parts: Vec<String> = PERCENTILES

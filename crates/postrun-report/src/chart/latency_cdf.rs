@@ -2,7 +2,7 @@
 
 use super::axis::amount;
 use super::figure::Figure;
-use super::ink::Ink;
+use super::palette::{ITL, of_metric};
 use super::percentile_curve::{self, Curve, CurveUnit, SCALE_NOTE};
 use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::ms;
@@ -19,7 +19,7 @@ pub(super) static LATENCY_CDF: Chart = Chart {
     build: Build::OfRun(build),
 };
 
-const SHOWN: [(&str, Ink); 3] = [("ttft_ms", Ink::Blue), ("tpot_ms", Ink::Green), ("e2e_ms", Ink::Orange)];
+const SHOWN: [&str; 3] = ["ttft_ms", "tpot_ms", "e2e_ms"];
 
 fn build(report: &Report) -> Built {
     let a = &report.run;
@@ -43,15 +43,20 @@ fn build(report: &Report) -> Built {
 }
 
 fn curves(shapes: &Shapes) -> Vec<Curve> {
-    let of = |(id, ink): &(&str, Ink)| {
+    let of = |id: &&str| {
         let q = shapes.quantiles.iter().find(|q| q.metric == *id)?;
-        Some(Curve { name: metric_label(id).to_string(), ink: *ink, count: q.count, points: q.points.clone() })
+        Some(Curve {
+            name: metric_label(id).to_string(),
+            ink: of_metric(id)?,
+            count: q.count,
+            points: q.points.clone(),
+        })
     };
     let mut out: Vec<Curve> = SHOWN.iter().filter_map(of).collect();
     let count: u64 = shapes.gaps.iter().map(|b| b.count).sum();
     if count > 0 {
         let points = cumulative(&shapes.gaps, count);
-        out.push(Curve { name: "ITL".to_string(), ink: Ink::Purple, count, points });
+        out.push(Curve { name: "ITL".to_string(), ink: ITL, count, points });
     }
     out
 }

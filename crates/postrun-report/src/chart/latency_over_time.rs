@@ -3,7 +3,10 @@
 use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel};
 use super::ink::Ink;
-use super::over_time::{percentile_ms, points, ramp_and_drain, said, spots, spread_axis, time_axis, timeline, values};
+use super::over_time::{
+    carries, percentile_ms, points, ramp_and_drain, said, spots, spread_axis, time_axis, timeline, values,
+};
+use super::palette::{ITL, PERCENTILES, TTFT};
 use super::{Build, Built, Chart, lacking};
 use crate::quantity::seconds;
 use crate::report::Report;
@@ -18,24 +21,21 @@ pub(super) static LATENCY_OVER_TIME: Chart = Chart {
     build: Build::OfRun(build),
 };
 
-pub(super) const PERCENTILES: [(f64, &str, Ink); 3] =
-    [(50.0, "P50", Ink::Blue), (95.0, "P95", Ink::Orange), (99.0, "P99", Ink::Purple)];
-
-type Get = fn(&TimelineWindow) -> Option<&Summary>;
+/// A latency: its name, its colour, its summary in a window.
+type Kind = (&'static str, Ink, fn(&TimelineWindow) -> Option<&Summary>);
 
 fn build(report: &Report) -> Built {
     let a = &report.run;
     let t = timeline(a)?;
-    let kinds: [(&str, Get); 2] = [("TTFT", |w| w.ttft.as_ref()), ("ITL", |w| w.itl.as_ref())];
-    let known: Vec<(&str, Get)> =
-        kinds.into_iter().filter(|(_, get)| t.windows.iter().any(|w| get(w).is_some())).collect();
+    let kinds: [Kind; 2] = [("TTFT", TTFT, |w| w.ttft.as_ref()), ("ITL", ITL, |w| w.itl.as_ref())];
+    let known: Vec<Kind> = kinds.into_iter().filter(|(_, _, get)| t.windows.iter().any(|w| get(w).is_some())).collect();
     if known.is_empty() {
         return Err(lacking(a, "no time of a first token or chunk is recorded"));
     }
     let last = known.len() - 1;
-    let panels = known.iter().enumerate().map(|(i, (name, get))| panel(a, t, name, *get, i == last)).collect();
+    let panels = known.iter().enumerate().map(|(i, kind)| panel(a, t, *kind, i == last)).collect();
     let text = |w: &TimelineWindow| {
-        let lines = known.iter().filter_map(|(name, get)| {
+        let lines = known.iter().filter_map(|(name, _, get)| {
             let s = get(w)?;
             let parts: Vec<String> =
                 PERCENTILES.iter().filter_map(|(p, label, _)| said(label, percentile_ms(Some(s), *p), " ms")).collect();
@@ -60,17 +60,15 @@ fn build(report: &Report) -> Built {
     })
 }
 
-fn panel(a: &RunAnalysis, t: &Timeline, name: &str, get: Get, last: bool) -> Panel {
-    // A percentile that not one value of the whole run lies beyond is the slowest request under another name.
+fn panel(a: &RunAnalysis, t: &Timeline, (name, ink, get): Kind, last: bool) -> Panel {
     let count: u64 = t.windows.iter().filter_map(get).map(|s| s.count).sum();
-    let carried = |(p, _, _): &(f64, &str, Ink)| *p <= 50.0 || count as f64 * (1.0 - p / 100.0) >= 1.0;
-    let shown: Vec<(f64, &str, Ink)> = PERCENTILES.into_iter().filter(carried).collect();
+    let shown: Vec<(f64, &str, f64)> = PERCENTILES.into_iter().filter(|(p, _, _)| carries(count, *p)).collect();
     let lines: Vec<_> = shown.iter().map(|(p, _, _)| points(t, |w| percentile_ms(get(w), *p))).collect();
     let y = spread_axis(&format!("{name}, ms"), values(&lines));
     let axis = time_axis(t);
     let mut marks = ramp_and_drain(a, axis.to, false);
     let drawn = lines.into_iter().zip(shown);
-    marks.extend(drawn.map(|(line, (_, label, ink))| Mark::line(line, ink, label)));
+    marks.extend(drawn.map(|(line, (_, label, width))| Mark::line_of_width(line, ink, width, label)));
     Panel { height: 150.0, x: if last { axis } else { Axis::quiet(axis) }, y, marks }
 }
 

@@ -2,7 +2,7 @@
 
 use super::axis::amount;
 use super::figure::Figure;
-use super::ink::Ink;
+use super::palette::of_metric;
 use super::percentile_curve::{self, Curve, CurveUnit, SCALE_NOTE};
 use super::{Build, Built, Chart, shapes};
 use crate::quantity::plain;
@@ -18,14 +18,19 @@ pub(super) static LENGTH_DISTRIBUTION: Chart = Chart {
     build: Build::OfRun(build),
 };
 
-const SHOWN: [(&str, Ink); 2] = [("prompt_length", Ink::Blue), ("output_length", Ink::Orange)];
+const SHOWN: [&str; 2] = ["prompt_length", "output_length"];
 
 fn build(report: &Report) -> Built {
     let a = &report.run;
     let shapes = shapes(a)?;
-    let curve = |(id, ink): &(&str, Ink)| {
+    let curve = |id: &&str| {
         let q = shapes.quantiles.iter().find(|q| q.metric == *id)?;
-        Some(Curve { name: metric_label(id).to_string(), ink: *ink, count: q.count, points: q.points.clone() })
+        Some(Curve {
+            name: metric_label(id).to_string(),
+            ink: of_metric(id)?,
+            count: q.count,
+            points: q.points.clone(),
+        })
     };
     let curves: Vec<Curve> = SHOWN.iter().filter_map(curve).collect();
     if curves.is_empty() {

@@ -4,6 +4,7 @@ use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel};
 use super::ink::Ink;
 use super::over_time::{points, ramp_and_drain, said, spots, time_axis, timeline, values};
+use super::palette::{DECODE, QUEUE, WHOLE};
 use super::{Build, Built, Chart};
 use crate::quantity::{number, percent, seconds};
 use crate::report::Report;
@@ -65,17 +66,18 @@ fn build(report: &Report) -> Built {
         };
         first.extend(fits.then_some(words));
     }
-    first.push(Mark::line(level, Ink::Blue, "requests"));
+    first.push(Mark::line(level, WHOLE, "requests"));
     first.extend(near.map(|y| Mark::Across { y, ink: Ink::Muted, label: format!("limit {y}") }));
     let rates = [points(t, |w| Some(w.sent as f64 / t.width_s)), points(t, |w| Some(w.ended? as f64 / t.width_s))];
     let rate_axis = Axis::from_zero("Requests/s", values(&rates));
     let [sent, ended] = rates;
     let mut second = ramp_and_drain(a, axis.to, false);
-    second.push(Mark::line(sent, Ink::Orange, "sent"));
+    // Broader, so that it is seen where as many ended as were sent.
+    second.push(Mark::line_of_width(sent, QUEUE, 2.8, "sent"));
     let mut panels = Vec::new();
     // Without an end of a request there is neither a level nor a rate of answers.
     if answered {
-        second.push(Mark::line(ended, Ink::Green, "ended"));
+        second.push(Mark::line(ended, DECODE, "ended"));
         panels.push(Panel { height: FIRST_PX, x: axis.clone().quiet(), y, marks: first });
     }
     panels.push(Panel { height: 100.0, x: axis.clone().quiet(), y: rate_axis, marks: second });
@@ -84,7 +86,7 @@ fn build(report: &Report) -> Built {
         let y = Axis::from_zero("Output tokens/s", values(&tokens));
         let [line] = tokens;
         let mut marks = ramp_and_drain(a, axis.to, false);
-        marks.push(Mark::line(line, Ink::Purple, "tokens"));
+        marks.push(Mark::line(line, DECODE, "tokens"));
         panels.push(Panel { height: 100.0, x: axis.clone().quiet(), y, marks });
     }
     if let Some(last) = panels.last_mut() {

@@ -17,6 +17,7 @@ mod layout;
 mod length_distribution;
 mod load_over_time;
 mod over_time;
+mod palette;
 mod percentile_curve;
 mod phase_breakdown;
 mod png;
@@ -26,6 +27,7 @@ mod slowest_requests;
 mod svg;
 mod throughput_latency;
 mod ttft_by_prompt_length;
+mod words;
 
 pub use error::ChartError;
 pub use ink::Theme;

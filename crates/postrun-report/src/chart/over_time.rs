@@ -46,6 +46,12 @@ pub(super) fn percentile_ms(s: Option<&Summary>, p: f64) -> Option<f64> {
     s?.percentile(p).map(|x| x.value / 1e6).filter(|v| v.is_finite())
 }
 
+/// True if a percentile of so many values is worth a line: beyond it lies at least one value, else it is the slowest under
+/// another name.
+pub(super) fn carries(count: u64, p: f64) -> bool {
+    p <= 50.0 || count as f64 * (1.0 - p / 100.0) >= 1.0
+}
+
 /// From zero, or logarithmic where values are far apart.
 pub(super) fn spread_axis(label: &str, values: impl Iterator<Item = f64> + Clone) -> Axis {
     let positive = values.clone().filter(|v| *v > 0.0);

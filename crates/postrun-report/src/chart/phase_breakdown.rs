@@ -3,6 +3,7 @@
 use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel, Side, Spot};
 use super::ink::Ink;
+use super::palette::{DECODE, PREFILL, QUEUE, TTFT};
 use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::{ms, percent};
 use crate::report::Report;
@@ -36,7 +37,7 @@ const NARROW: f64 = 0.09;
 fn build(report: &Report) -> Built {
     let a = &report.run;
     let phases = shapes(a)?.phases.as_ref().ok_or_else(|| lacking(a, "times of single requests are not recorded"))?;
-    let inks: &[Ink] = if phases.recorded { &[Ink::Orange, Ink::Blue, Ink::Green] } else { &[Ink::Sky, Ink::Green] };
+    let inks: &[Ink] = if phases.recorded { &[QUEUE, PREFILL, DECODE] } else { &[TTFT, DECODE] };
     let names: Vec<String> = phases.rows.iter().map(name).collect();
     let total = |row: &PhaseRow| row.mean_ns.iter().sum::<f64>() / 1e6;
     // The words beside the longest bar need room.

@@ -6,6 +6,7 @@ use super::figure::{Figure, Mark, Panel, Side};
 use super::font::FAMILY;
 use super::ink::{Ink, Theme};
 use super::layout::{Frame, LABEL_STEP, Layout, TEXT, TITLE, WIDTH, spread};
+use super::words::{Drawn, End};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -113,6 +114,7 @@ impl<'a, DB: DrawingBackend> Sheet<'a, DB> {
         for mark in panel.marks.iter().filter(|m| !matches!(m, Mark::Band { .. })) {
             self.mark(mark, panel, f)?;
         }
+        self.free_words(panel, f)?;
         self.labels_beside(panel, f)
     }
 
@@ -172,16 +174,63 @@ impl<'a, DB: DrawingBackend> Sheet<'a, DB> {
                 let (h, to) = if at > f.x(0.7) { (HPos::Right, at - 4.0) } else { (HPos::Left, at + 4.0) };
                 self.text(label, (to, f.bottom - 9.0), *ink, h, TEXT, false)
             }
+            Mark::Flags { at, ink } => self.flags(at, *ink, panel, f),
             Mark::Across { y: at, ink, .. } => self.dashes(&[(f.left, y(*at)), (f.right, y(*at))], *ink, 1.2),
             Mark::Words { x: px, y: py, text, ink, side } => {
                 let (h, dx, dy) = match side {
                     Side::Right => (HPos::Left, 5.0, 0.0),
                     Side::Above => (HPos::Center, 0.0, -11.0),
+                    Side::Free | Side::First => return Ok(()),
                 };
                 self.text(text, (x(*px) + dx, y(*py) + dy), *ink, h, TEXT, false)
             }
             Mark::Key(entries) => self.key(entries, panel, f),
         }
+    }
+
+    /// Lines up to their labels, which stand to the right of them, or all to the left where the last has no room. So that
+    /// no line goes through a label, each ends below the one whose label could reach it.
+    fn flags(&self, at: &[(f64, String)], ink: Ink, panel: &Panel, f: Frame) -> Result<(), ChartError> {
+        let place = |(at, label): &(f64, String)| (f.x(panel.x.place(*at)), measure(label) * WIDER + 5.0);
+        let leftwards = at.last().map(place).is_some_and(|(x, wide)| x + wide > f.right);
+        for (i, flag) in at.iter().enumerate() {
+            let row = if leftwards { at.len() - 1 - i } else { i };
+            let ((x, wide), y) = (place(flag), f.top + 7.0 + row as f64 * LABEL_STEP);
+            self.path(&[(x, y - 6.0), (x, f.bottom)], ink, 1.2)?;
+            let left = leftwards && x - wide > f.left;
+            let (h, to) = if left { (HPos::Right, x - 5.0) } else { (HPos::Left, x + 5.0) };
+            self.text(&flag.1, (to, y), ink, h, TEXT, false)?;
+        }
+        Ok(())
+    }
+
+    /// Words that stand where there is room, those that must stand first.
+    fn free_words(&self, panel: &Panel, f: Frame) -> Result<(), ChartError> {
+        let wanted = |which: Side| {
+            panel.marks.iter().filter_map(move |mark| match mark {
+                Mark::Words { x, y, text, ink, side } if *side == which => {
+                    Some((*x, *y, text, *ink, which == Side::First))
+                }
+                _ => None,
+            })
+        };
+        let mut words = wanted(Side::First).chain(wanted(Side::Free)).peekable();
+        if words.peek().is_none() {
+            return Ok(());
+        }
+        let mut drawn = Drawn::of(panel, f);
+        for (x, y, text, ink, must) in words {
+            let point = (f.x(panel.x.place(x)), f.y(panel.y.place(y)));
+            if let Some(placed) = drawn.place(point, measure(text) * WIDER, must) {
+                let h = match placed.end {
+                    End::Left => HPos::Left,
+                    End::Middle => HPos::Center,
+                    End::Right => HPos::Right,
+                };
+                self.text(text, placed.at, ink, h, TEXT, false)?;
+            }
+        }
+        Ok(())
     }
 
     fn key(&self, entries: &[(Ink, String)], panel: &Panel, f: Frame) -> Result<(), ChartError> {

@@ -1,9 +1,10 @@
 //! The server over time, on one axis: requests running and waiting, KV cache, preemptions, and the latency beside them.
 
 use super::axis::Axis;
-use super::figure::{Figure, Mark, Panel};
+use super::figure::{Figure, Mark, Panel, Side};
 use super::ink::Ink;
 use super::over_time::{percentile_ms, points, said, spots, spread_axis, time_axis, timeline, values};
+use super::palette::{DECODE, ITL, PREEMPTION, QUEUE, TTFT, WHOLE};
 use super::{Build, Built, Chart};
 use crate::quantity::seconds;
 use crate::report::Report;
@@ -46,15 +47,15 @@ fn build(report: &Report) -> Built {
         let [first, second] = lines;
         let mut marks = Vec::new();
         if known(running) {
-            marks.push(Mark::line(first, Ink::Blue, "running"));
+            marks.push(Mark::line(first, DECODE, "running"));
         }
         if known(waiting) {
-            marks.push(Mark::line(second, Ink::Orange, "waiting"));
+            marks.push(Mark::line(second, QUEUE, "waiting"));
         }
         panels.push(panel(t, 110.0, y, marks));
     }
     if known(kv) {
-        let line = Mark::line(points(t, kv), Ink::Green, "highest");
+        let line = Mark::line(points(t, kv), WHOLE, "highest");
         let full = Mark::Across { y: 100.0, ink: Ink::Muted, label: "full".to_string() };
         panels.push(panel(t, 80.0, Axis::linear("KV cache, %", 0.0, 104.0), vec![full, line]));
     }
@@ -62,15 +63,21 @@ fn build(report: &Report) -> Built {
         let points = points(t, preemptions);
         let half = t.width_s / 2.0;
         let bars = points.iter().filter_map(|(at, v)| Some([at - half, at + half, 0.0, (*v)?])).collect();
-        let y = Axis::from_zero("Preemptions in a window", points.iter().filter_map(|(_, v)| *v));
-        panels.push(panel(t, 60.0, y, vec![Mark::Bars { bars, ink: Ink::Vermillion, alpha: 1.0 }]));
+        let mut y = Axis::from_zero("Preemptions in a window", points.iter().filter_map(|(_, v)| *v));
+        y.ticks.retain(|(v, _)| v.fract() == 0.0);
+        let mut marks = vec![Mark::Bars { bars, ink: PREEMPTION, alpha: 1.0 }];
+        if points.iter().all(|(_, v)| v.is_none_or(|n| n == 0.0)) {
+            let (text, side) = ("none".to_string(), Side::Right);
+            marks.push(Mark::Words { x: 0.0, y: y.to / 2.0, text, ink: Ink::Muted, side });
+        }
+        panels.push(panel(t, 60.0, y, marks));
     }
     let ttft =
         [points(t, |w| percentile_ms(w.ttft.as_ref(), 95.0)), points(t, |w| percentile_ms(w.itl.as_ref(), 95.0))];
     if values(&ttft).next().is_some() {
         let y = spread_axis("Latency P95, ms", values(&ttft));
         let [ttft, itl] = ttft;
-        let marks = vec![Mark::line(ttft, Ink::Purple, "TTFT"), Mark::line(itl, Ink::Sky, "ITL")];
+        let marks = vec![Mark::line(ttft, TTFT, "TTFT"), Mark::line(itl, ITL, "ITL")];
         panels.push(panel(t, 100.0, y, marks));
     }
     if let Some(last) = panels.last_mut() {

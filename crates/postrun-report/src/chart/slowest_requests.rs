@@ -3,7 +3,7 @@
 use super::axis::{Axis, amount};
 use super::figure::{Figure, Mark, Panel, Side, Spot};
 use super::ink::Ink;
-use super::{Build, Built, Chart, lacking, shapes};
+use super::{Build, Built, Chart, lacking, palette, shapes};
 use crate::quantity::{ms, seconds};
 use crate::report::Report;
 use crate::wording::cell;
@@ -24,11 +24,11 @@ const THICK: f64 = 0.36;
 
 /// What a stretch of a bar is, in the order of a bar.
 const PARTS: [(Ink, &str); 5] = [
-    (Ink::Orange, "queue"),
-    (Ink::Blue, "prefill"),
-    (Ink::Sky, "wait for the first token"),
-    (Ink::Green, "decode"),
-    (Ink::Purple, "pause that looks like a preemption"),
+    (palette::QUEUE, "queue"),
+    (palette::PREFILL, "prefill"),
+    (palette::TTFT, "wait for the first token"),
+    (palette::DECODE, "decode"),
+    (palette::PREEMPTION, "pause that looks like a preemption"),
 ];
 const QUEUE: usize = 0;
 const PREFILL: usize = 1;

@@ -4,6 +4,7 @@ use super::axis::Axis;
 use super::figure::{Figure, Mark, Panel, Side, Spot};
 use super::ink::Ink;
 use super::over_time::spread_axis;
+use super::palette::{E2E, KNEE, TTFT};
 use super::{Build, Built, Chart};
 use crate::quantity::{number, setting};
 use crate::report::Reports;
@@ -39,7 +40,7 @@ fn build(reports: &Reports) -> Built {
     let knee = knee.and_then(|e| e.compared_with.as_ref()).map(|before| before.value);
     let x =
         Axis::from_zero(&format!("throughput, {}", found.throughput_unit), found.steps.iter().map(|s| s.throughput));
-    let kinds: [(&str, Ink, LatencyOf); 2] = [("TTFT", Ink::Blue, |s| s.ttft_ms), ("E2E", Ink::Orange, |s| s.e2e_ms)];
+    let kinds: [(&str, Ink, LatencyOf); 2] = [("TTFT", TTFT, |s| s.ttft_ms), ("E2E", E2E, |s| s.e2e_ms)];
     let mut panels: Vec<Panel> = Vec::new();
     let mut drawn: Vec<LatencyOf> = Vec::new();
     for (name, ink, get) in kinds {
@@ -84,14 +85,14 @@ fn names(found: &Sweep<'_>, get: fn(&SweepStep) -> Option<f64>, knee: Option<f64
     let one = |(i, s): (usize, &SweepStep)| {
         let at_knee = knee == Some(s.load);
         let text = if at_knee { format!("knee at {}", setting(s.load)) } else { setting(s.load) };
-        let ink = if at_knee { Ink::Vermillion } else { Ink::Muted };
+        let (ink, side) = if at_knee { (KNEE, Side::First) } else { (Ink::Muted, Side::Free) };
         let shown = at_knee || i % every == 0;
-        Some(Mark::Words { x: s.throughput, y: get(s)?, text, ink, side: Side::Above }).filter(|_| shown)
+        Some(Mark::Words { x: s.throughput, y: get(s)?, text, ink, side }).filter(|_| shown)
     };
     let mut out: Vec<Mark> = found.steps.iter().enumerate().filter_map(one).collect();
     if let Some(s) = found.steps.iter().find(|s| knee == Some(s.load)) {
         let point = get(s).map(|v| (s.throughput, v));
-        out.push(Mark::Dots { points: point.into_iter().collect(), ink: Ink::Vermillion, size: 5.0, alpha: 1.0 });
+        out.push(Mark::Dots { points: point.into_iter().collect(), ink: KNEE, size: 5.0, alpha: 1.0 });
     }
     out
 }

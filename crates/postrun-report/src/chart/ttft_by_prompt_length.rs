@@ -3,6 +3,7 @@
 use super::axis::{Axis, Scale, amount};
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
+use super::palette::TTFT;
 use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::{ms, number};
 use crate::report::Report;
@@ -43,37 +44,33 @@ fn build(report: &Report) -> Built {
     let mut key = Vec::new();
     if d.points.is_empty() {
         marks.extend(density(d));
-        key.push((Ink::Sky, "requests, stronger where more".to_string()));
+        key.push((TTFT, "requests, stronger where more".to_string()));
     } else {
         let points = d.points.iter().map(|(x, y)| (*x, y / 1e6)).collect();
         let alpha = if d.points.len() > 100 { 0.45 } else { 0.8 };
-        marks.push(Mark::Dots { points, ink: Ink::Sky, size: 2.8, alpha });
-        key.push((Ink::Sky, "a request".to_string()));
+        marks.push(Mark::Dots { points, ink: TTFT, size: 2.8, alpha });
+        key.push((TTFT, "a request".to_string()));
     }
     let mut spots = Vec::new();
-    for (p, ink, name) in [(50.0, Ink::Purple, "median"), (95.0, Ink::Vermillion, "P95")] {
-        let steps = steps(a, &x, p);
-        if steps.iter().any(|(_, v)| v.is_some()) {
-            marks.push(Mark::Line { points: steps, ink, width: 2.4, dashed: false, label: String::new() });
-            key.push((ink, format!("{name} of a bucket")));
-        }
+    for (p, width, name) in [(95.0, 1.2, "P95"), (50.0, 2.6, "median")] {
+        marks.push(Mark::line_of_width(steps(a, d, p), Ink::Text, width, name));
     }
     spots.extend(bucket_spots(a, &x));
     if let Some(points) = line {
-        marks.push(Mark::Line { points, ink: Ink::Text, width: 1.4, dashed: true, label: String::new() });
-        key.push((Ink::Text, "fitted line".to_string()));
+        marks.push(Mark::Line { points, ink: Ink::Text, width: 1.4, dashed: true, label: "fitted".to_string() });
     }
     marks.push(Mark::Key(key));
     let subtitle = format!("{} answered requests", amount(d.requests as f64));
     let note = match &a.evidence.ttft {
         Some(t) => format!(
-            "The line is fitted to {}: {} ms and {} ms for each 1000 prompt tokens. What lies above it waited, was held up, or was computed beside others.",
+            "The dashed line is fitted to {}: {} ms and {} ms for each 1000 prompt tokens. What lies above it waited, was held up, or was computed beside others.",
             if t.queue_recorded { "the server's prefill times" } else { "the requests sent at low load" },
             number(t.base_ms),
             number(t.ms_per_1k_tokens)
         ),
         None => "Too few requests for a fitted line.".to_string(),
     };
+    let note = format!("Level lines are the median and P95 of a bucket. {note}");
     let description = format!(
         "TTFT from {} to {} ms, prompts from {} to {} tokens. {note}",
         ms(d.y.from),
@@ -113,24 +110,25 @@ fn density(d: &Density) -> Vec<Mark> {
         let y = |row: usize| d.y.edge(row) / 1e6;
         bars[level].push([d.x.edge(first.column), d.x.edge(end), y(first.row), y(first.row + 1)]);
     }
-    let mark = |(bars, alpha): (Vec<[f64; 4]>, f64)| Mark::Bars { bars, ink: Ink::Sky, alpha };
+    let mark = |(bars, alpha): (Vec<[f64; 4]>, f64)| Mark::Bars { bars, ink: TTFT, alpha };
     bars.into_iter().zip(SHADES).filter(|(bars, _)| !bars.is_empty()).map(mark).collect()
 }
 
-/// A level line over each bucket.
-fn steps(a: &RunAnalysis, x: &Axis, p: f64) -> Vec<(f64, Option<f64>)> {
+/// A level line over each bucket, as far as it has prompts.
+fn steps(a: &RunAnalysis, d: &Density, p: f64) -> Vec<(f64, Option<f64>)> {
     let mut out = Vec::new();
     for b in &a.buckets {
         let (Some(lo), Some(summary)) = (b.lo, b.metrics.iter().find(|m| m.metric == "ttft_ms")) else { continue };
-        let Some(v) = summary.summary.percentile(p).map(|x| x.value / 1e6) else { continue };
-        let (from, to) = within(x, lo, b.hi);
+        let carried = super::over_time::carries(summary.summary.count, p);
+        let Some(v) = summary.summary.percentile(p).filter(|_| carried).map(|x| x.value / 1e6) else { continue };
+        let (from, to) = within((d.x.from, d.x.to), lo, b.hi);
         out.extend([(from, Some(v)), (to, Some(v)), (to, None)]);
     }
     out
 }
 
-fn within(x: &Axis, lo: u32, hi: Option<u32>) -> (f64, f64) {
-    (f64::from(lo).max(x.from), hi.map_or(x.to, f64::from).min(x.to))
+fn within((from, to): (f64, f64), lo: u32, hi: Option<u32>) -> (f64, f64) {
+    (f64::from(lo).max(from), hi.map_or(to, f64::from).min(to))
 }
 
 fn bucket_spots(a: &RunAnalysis, x: &Axis) -> Vec<Spot> {
@@ -140,7 +138,7 @@ fn bucket_spots(a: &RunAnalysis, x: &Axis) -> Vec<Spot> {
         let at = |p: f64| s.percentile(p).map(|x| ms(x.value)).unwrap_or_default();
         let range = crate::wording::token_range(b.lo, b.hi);
         let text = format!("{range} prompt tokens\nTTFT median {} ms, P95 {} ms (n {})", at(50.0), at(95.0), s.count);
-        Some(Spot { panel: Some(0), x: within(x, lo, b.hi), y: None, text })
+        Some(Spot { panel: Some(0), x: within((x.from, x.to), lo, b.hi), y: None, text })
     };
     a.buckets.iter().filter_map(spot).collect()
 }

@@ -1,22 +1,11 @@
-//! The arguments of `postrun diff` and `postrun trend`.
+//! The arguments of `postrun diff`.
 
-use crate::args::ReadingArgs;
+use super::{ComparisonFormat, ReadingArgs};
 use crate::value;
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use postrun_analysis::BucketEdges;
 use postrun_diff::Limit;
 use std::path::PathBuf;
-
-/// Form of a comparison or a trend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DiffFormat {
-    /// Text for a terminal
-    Table,
-    /// Schema postrun.diff/1, postrun.trend/1
-    Json,
-    /// For a pull request or a wiki
-    Markdown,
-}
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -40,7 +29,7 @@ pub struct DiffArgs {
     pub candidate: Vec<String>,
     /// Form of the comparison
     #[arg(long, value_enum, default_value = "table")]
-    pub format: DiffFormat,
+    pub format: ComparisonFormat,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
@@ -69,47 +58,6 @@ pub struct DiffArgs {
     /// Thresholds and rules of your own for the diagnoses
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub rules: Option<PathBuf>,
-    /// Read raw files as this format instead of recognising it
-    #[arg(long, value_name = "FORMAT")]
-    pub input_format: Option<String>,
-    #[command(flatten)]
-    pub reading: ReadingArgs,
-}
-
-/// What orders the runs of a trend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TrendOrder {
-    /// When their client saved them
-    Time,
-    /// Their labels, numbers in them by size
-    Label,
-    /// As they are named
-    Given,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  postrun trend nightly/
-  postrun trend run-1/ run-2/ run-3/ --by given --format json")]
-pub struct TrendArgs {
-    /// Runs: recorded files, folders or datasets, three or more
-    #[arg(required = true, value_name = "RUN", value_hint = ValueHint::AnyPath)]
-    pub inputs: Vec<String>,
-    /// What orders them [default: time where every run has one, else label]
-    #[arg(long, value_enum)]
-    pub by: Option<TrendOrder>,
-    /// Form of the trend
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: DiffFormat,
-    /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub output: Option<PathBuf>,
-    /// Allowance for the noise between runs, in percent, where runs are too few to show it
-    #[arg(long, value_name = "PCT", value_parser = value::percent, default_value = "25")]
-    pub run_noise: f64,
-    /// Read raw files as this format instead of recognising it
-    #[arg(long, value_name = "FORMAT")]
-    pub input_format: Option<String>,
     #[command(flatten)]
     pub reading: ReadingArgs,
 }
