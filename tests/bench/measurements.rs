@@ -68,6 +68,7 @@ impl Bench {
         let file = self.result(&format!("{size}mb.json"), Size::Bytes((size * 1e6) as u64))?;
         println!("end to end, file of {size} MB to figures, one core ({})", self.one_core.describe());
         let contestants = [
+            contestant("postrun figures, CSV", |_| figures(&file)),
             contestant("postrun report", |_| table(&file)),
             contestant("postrun report, JSON", |_| report(&file)),
             self.peer("peers.py json", with_edges(vec!["json".into(), file.clone().into()])),
@@ -180,6 +181,13 @@ impl Bench {
 
 fn contestant<'a>(name: &str, make: impl Fn(&Path) -> Command + 'a) -> Contestant<'a> {
     Contestant { name: name.to_string(), command: Ok(Box::new(make)) }
+}
+
+/// The figures alone, as the peers compute them: nothing is diagnosed.
+fn figures(what: &Path) -> Command {
+    let mut command = Command::new(POSTRUN);
+    command.arg("report").arg(what).args(["--format", "csv", "--buckets", EDGES]);
+    command
 }
 
 /// What a person types.
