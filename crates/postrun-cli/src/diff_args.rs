@@ -7,12 +7,25 @@ use postrun_analysis::BucketEdges;
 use postrun_diff::Limit;
 use std::path::PathBuf;
 
-/// Form of a comparison or a trend.
+/// Form of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DiffFormat {
     /// Text for a terminal
     Table,
-    /// Schema postrun.diff/1, postrun.trend/1
+    /// Schema postrun.diff/1
+    Json,
+    /// For a pull request or a wiki
+    Markdown,
+    /// One page with charts that opens offline
+    Html,
+}
+
+/// Form of a trend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TrendFormat {
+    /// Text for a terminal
+    Table,
+    /// Schema postrun.trend/1
     Json,
     /// For a pull request or a wiki
     Markdown,
@@ -22,6 +35,8 @@ pub enum DiffFormat {
 #[command(after_help = "Examples:
   postrun diff before/ after/
   postrun diff --base a1/ a2/ a3/ --candidate b1/ b2/ b3/
+  postrun diff before/ after/ -o diff.html
+  postrun diff before/ after/ --charts charts/
   postrun diff before/ after/ --fail-on 'regression:p95.ttft>5'
   postrun diff before/ after/ --budget postrun.toml --strict --format markdown -o summary.md
 
@@ -38,12 +53,15 @@ pub struct DiffArgs {
     /// Repeats of the candidate
     #[arg(long, value_name = "RUN", num_args = 1.., requires = "base", value_hint = ValueHint::AnyPath)]
     pub candidate: Vec<String>,
-    /// Form of the comparison
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: DiffFormat,
+    /// Form of the comparison [default: by the ending of --output, else table]
+    #[arg(long, value_enum)]
+    pub format: Option<DiffFormat>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+    /// Write every chart of the comparison to this folder as SVG and PNG, light and dark
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub charts: Option<PathBuf>,
     /// Exit with 1 on a regression: `regression`, `regression:ttft>5` (more than 5 %), `regression:p95.ttft>5`; may be
     /// given several times
     #[arg(long, value_name = "WHAT", value_parser = Limit::regression)]
@@ -100,7 +118,7 @@ pub struct TrendArgs {
     pub by: Option<TrendOrder>,
     /// Form of the trend
     #[arg(long, value_enum, default_value = "table")]
-    pub format: DiffFormat,
+    pub format: TrendFormat,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,

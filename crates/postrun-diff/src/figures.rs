@@ -1,5 +1,6 @@
 //! The figures of one run that are compared, each with what every stretch of the run adds to it.
 
+use crate::shift::{SHIFTED, drawn_alone};
 use crate::side::SideRun;
 use crate::stats::curve::Curve;
 use crate::stats::figure::{Figure, Sums};
@@ -32,6 +33,11 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// True for a percentile that is drawn, and on which nothing is decided.
+    pub(crate) fn drawn_alone(&self) -> bool {
+        drawn_alone(&self.stat)
+    }
+
     pub(crate) fn waits(&self) -> bool {
         WAITS.contains(&self.metric)
     }
@@ -70,22 +76,28 @@ pub(crate) fn stretches(rows: impl Iterator<Item = usize>) -> usize {
     rows.min().unwrap_or(0).min(MOST_STRETCHES)
 }
 
-/// All figures of a run with `buckets` prompt-length buckets.
-pub(crate) fn figures(run: &SideRun, buckets: usize, stretches: usize) -> Vec<Found> {
+/// All figures of a run with `buckets` prompt-length buckets; with `drawn`, more percentiles of the whole run.
+pub(crate) fn figures(run: &SideRun, buckets: usize, stretches: usize, drawn: &[f64]) -> Vec<Found> {
     let s = &run.samples;
     let rows = s.ok.len();
     let cut = Cut { rows, stretches };
     let mut out = Vec::new();
+    let more = [&PERCENTILES, drawn].concat();
+    let percentiles = |metric: &str, bucket: Option<usize>| match bucket.is_none() && SHIFTED.contains(&metric) {
+        true => more.as_slice(),
+        false => &PERCENTILES,
+    };
     let scopes = std::iter::once(None).chain((0..buckets).map(Some).filter(|_| buckets > 1));
     for bucket in scopes {
         let inside: Vec<usize> = (0..rows).filter(|i| bucket.is_none() || s.bucket[*i] == bucket).collect();
         // What describes the load belongs to the question, which `comparable` looks at, not to the answer.
         let answers = |id: &str| METRICS.iter().any(|m| m.id == id && m.better != Better::Neither);
         for (metric, column) in s.metrics.iter().filter(|(id, _)| answers(id)) {
-            of_column(metric, column, &inside, bucket, &cut, &mut out);
+            let key = (*metric, bucket, percentiles(metric, bucket));
+            of_column(key, column, &inside, &cut, &mut out);
         }
         if let Some(gaps) = &s.gaps {
-            of_gaps(run, gaps, &inside, bucket, &cut, &mut out);
+            of_gaps(run, gaps, (bucket, percentiles("itl_ms", bucket)), &inside, &cut, &mut out);
         }
     }
     rates(run, &cut, &mut out);
@@ -105,10 +117,9 @@ impl Cut {
 }
 
 fn of_column(
-    metric: &'static str,
+    (metric, bucket, percentiles): (&'static str, Option<usize>, &[f64]),
     column: &[f64],
     inside: &[usize],
-    bucket: Option<usize>,
     cut: &Cut,
     out: &mut Vec<Found>,
 ) {
@@ -131,11 +142,11 @@ fn of_column(
     let mean = sums(&|v| v).ratio(n as f64);
     let carries = carriers(&values) >= FEWEST_CARRIERS;
     push("mean".to_string(), values.iter().sum::<f64>() / n as f64, mean, n >= FEWEST && carries);
-    for p in PERCENTILES {
+    for p in percentiles {
         let q = p / 100.0;
         let value = exact(&values, q);
         let figure = sums(&|v| f64::from(v <= value)).percentile(q, value, curve.clone());
-        push(format!("p{p}"), value, figure, n >= FEWEST && n as f64 * (1.0 - q) >= FEWEST_BEYOND);
+        push(format!("p{p}"), value, figure, n >= FEWEST && n as f64 * q.min(1.0 - q) >= FEWEST_BEYOND);
     }
 }
 
@@ -156,7 +167,14 @@ fn exact(sorted: &[f64], q: f64) -> f64 {
     }
 }
 
-fn of_gaps(run: &SideRun, gaps: &GapSamples, inside: &[usize], bucket: Option<usize>, cut: &Cut, out: &mut Vec<Found>) {
+fn of_gaps(
+    run: &SideRun,
+    gaps: &GapSamples,
+    (bucket, percentiles): (Option<usize>, &[f64]),
+    inside: &[usize],
+    cut: &Cut,
+    out: &mut Vec<Found>,
+) {
     let summary = match bucket {
         None => run.run.metric("itl_ms"),
         Some(b) => {
@@ -184,9 +202,9 @@ fn of_gaps(run: &SideRun, gaps: &GapSamples, inside: &[usize], bucket: Option<us
     if let Some(mean) = sums(&|i| gaps.sum_ns[i]).ratio(n as f64) {
         push("mean".to_string(), mean.value, Some(mean));
     }
-    for p in PERCENTILES {
-        let Some(k) = gaps.percentiles.iter().position(|x| *x == p) else { continue };
-        let Some(value) = summary.and_then(|s| s.percentile(p)).map(|p| p.value) else { continue };
+    for p in percentiles {
+        let Some(k) = gaps.percentiles.iter().position(|x| x == p) else { continue };
+        let Some(value) = summary.and_then(|s| s.percentile(*p)).map(|p| p.value) else { continue };
         let figure = sums(&|i| f64::from(below[k][i])).percentile(p / 100.0, value, curve.clone());
         push(format!("p{p}"), value, figure);
     }

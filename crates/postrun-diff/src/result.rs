@@ -1,11 +1,12 @@
 //! The comparison of two sides as plain data.
 
 use crate::comparable::{Comparability, comparability};
-use crate::deltas::{Settings, deltas};
+use crate::deltas::{Decided, Settings, deltas};
 use crate::figures::quantiles;
 use crate::findings::{FindingChanges, changes};
 use crate::mix::{Mix, mixes};
 use crate::pairing::{Pairing, pairing, same_recording};
+use crate::shift::{Shift, shifts};
 use crate::side::Side;
 use crate::verdict::{DeltaVerdict, Reason};
 use crate::why::{Why, nothing_waits, server_changes, whys};
@@ -50,6 +51,8 @@ pub struct Delta {
     pub interval: [Option<f64>; 2],
     /// The same as shares of the base.
     pub interval_share: [Option<f64>; 2],
+    /// What the runs themselves show of it, as shares of the base: without the allowance for noise between runs.
+    pub within_runs_share: [Option<f64>; 2],
     /// What is said of it.
     pub verdict: DeltaVerdict,
     /// Why it is not more, where that can be said.
@@ -165,6 +168,8 @@ pub struct RunDiff {
     pub left_out: Vec<Left>,
     /// Distributions of both.
     pub distributions: Vec<Distribution>,
+    /// How the percentiles of the latencies moved.
+    pub shifts: Vec<Shift>,
 }
 
 /// Compares two sides, whose runs were analysed with prompt-length buckets at `edges`.
@@ -175,7 +180,7 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
     let same = one_each && firsts.is_some_and(|(a, b)| same_recording(a, b));
     let paired = firsts.filter(|_| one_each).and_then(|(a, b)| pairing(a, b));
     let known = (same, paired.is_some());
-    let (deltas, method) = deltas((base, candidate), edges, &comparable, known, settings);
+    let Decided { deltas, drawn, method } = deltas((base, candidate), edges, &comparable, known, settings);
     let why = whys(base, candidate);
     RunDiff {
         base: facts(base),
@@ -183,6 +188,7 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
         same_recording: same,
         paired,
         overall: overall(&deltas),
+        shifts: shifts(&deltas, &drawn, method.runs),
         method,
         deltas,
         mix: mixes(base, candidate, edges),
