@@ -10,7 +10,9 @@ mod conventions;
 mod damage;
 mod dataset;
 mod diff;
+mod diff_charts;
 mod diff_inputs;
+mod diff_page;
 mod doubt;
 #[path = "fuzz/exercise.rs"]
 mod exercise;
@@ -21,6 +23,7 @@ mod golden;
 mod guide;
 mod hostile;
 mod limits;
+mod made_pair;
 mod made_run;
 mod made_up;
 mod mutations;

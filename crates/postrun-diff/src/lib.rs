@@ -22,6 +22,11 @@
 //! requests on both sides, and each metric has a statistic *paired*: its geometric mean over the pairs, whose ratio is the
 //! change of a typical request.
 //!
+//! # Pictures
+//! The page (`-o diff.html`) and `--charts` show how far each percentile moved, from the 5th on: a flat line is a change of all
+//! requests, a rise to the right one of the tail. At the percentiles of the table the intervals are the table's; between them they
+//! are made in the same way, and not corrected for anew. A percentile beyond which no request lies is not drawn.
+//!
 //! # The same question
 //! Other lengths, arrivals, concurrency or ways of counting let no verdict be given; other failure rates let no
 //! improvement be claimed. What is most often changed on purpose (model, server) is named.

@@ -38,14 +38,14 @@ fn build(c: &Comparison<'_>) -> Built {
         return Err("no latency of single requests is recorded on both sides".to_string());
     }
     let all = || groups.iter().flat_map(|(_, rows)| rows.iter().copied());
-    let axis = interval::axis("", all(), 10.0, ROOM);
     let last = groups.len() - 1;
     let mut panels: Vec<Panel> =
-        groups.iter().enumerate().map(|(i, (metric, rows))| panel(c, metric, rows, &axis, i == last)).collect();
+        groups.iter().enumerate().map(|(i, (metric, rows))| panel(c, metric, rows, i == last)).collect();
     if let Some(first) = panels.first_mut() {
         first.marks.push(interval::key(all()));
     }
-    let spots = groups.iter().enumerate().flat_map(|(i, (_, rows))| spots(i, rows, &axis)).collect();
+    let axes: Vec<Axis> = panels.iter().map(|p| p.x.clone()).collect();
+    let spots = groups.iter().enumerate().zip(&axes).flat_map(|((i, (_, rows)), axis)| spots(i, rows, axis)).collect();
     let described = all().filter(|d| d.scope == DeltaScope::All && d.stat == "p50");
     let described: Vec<String> = described.map(|d| format!("{}.", words(d).replace('\n', ", "))).collect();
     Ok(Figure {
@@ -74,29 +74,25 @@ fn name(d: &Delta) -> String {
     }
 }
 
-fn panel(c: &Comparison<'_>, metric: &str, rows: &[&Delta], axis: &Axis, last: bool) -> Panel {
+fn panel(c: &Comparison<'_>, metric: &str, rows: &[&Delta], last: bool) -> Panel {
     let names: Vec<String> = rows.iter().map(|d| name(d)).collect();
     let y = Axis { label: metric_label(metric).to_string(), ..Axis::rows(&names) };
-    let x = match last {
-        true => Axis { label: "change, % of the base".to_string(), ..axis.clone() },
-        false => axis.clone().quiet(),
-    };
+    // Each metric has its own axis: one that is hardly bounded would press the others together.
+    let (axis, end) = interval::axis("", rows.iter().copied(), 9.0, ROOM);
+    let x = Axis { label: if last { "change, % of the base".to_string() } else { String::new() }, ..axis };
     let margin = place(c.diff.method.margin);
     let mut all = vec![
         Mark::Bars { bars: vec![[-margin, margin, y.from, y.to]], ink: Ink::Shade, alpha: 1.0 },
         Mark::Upright { x: 0.0, ink: Ink::Muted, label: String::new() },
     ];
-    let words_at = axis.from + (axis.to - axis.from) / (1.0 + ROOM);
-    // What rises above the room of the intervals ends there.
-    let inner = Axis { to: words_at, ..axis.clone() };
     for (i, d) in rows.iter().enumerate() {
         let at = (rows.len() - i) as f64 - 0.5;
-        all.extend(marks(d, &inner, at, false));
+        all.extend(marks(d, (x.from, end), at, false));
         let change = d.change_share.map(short).unwrap_or_default();
         let texts = [change, format!("{} → {} ms", ms(d.base), ms(d.candidate)), said(d).to_string()];
         for (share, text) in COLUMNS.into_iter().zip(texts) {
-            let x = words_at + (axis.to - words_at) * share;
-            all.push(Mark::Words { x, y: at, text, ink: interval::ink(d.verdict), side: Side::Right });
+            let from = end + (x.to - end) * share;
+            all.push(Mark::Words { x: from, y: at, text, ink: interval::ink(d.verdict), side: Side::Right });
         }
     }
     Panel { height: ROW * rows.len() as f64, x, y, marks: all }

@@ -105,14 +105,17 @@ fn in_ms(ns: f64) -> f64 {
 fn panel(metric: &str, lines: &[Line], sides: &[Drawn<'_>; 2], number: usize) -> (Panel, Vec<Spot>) {
     let most = lines.iter().map(|l| l.curve.count).max().unwrap_or(1) as f64;
     let top = (100.0 * (1.0 - 1.0 / most)).clamp(90.0, 99.9999);
-    let x = Axis::log("", lines.iter().flat_map(|l| &l.curve.points).map(|(_, v)| in_ms(*v)));
+    // Of many values the smallest hundredth may be next to nothing: chunks that came together.
+    let within = |(p, v): &(f64, f64)| (*p >= 1.0).then(|| in_ms(*v));
+    let x = Axis::log("", lines.iter().flat_map(|l| &l.curve.points).filter_map(within));
     let mut y = Axis::tail(&format!("{}, ms", metric_label(metric)), top);
     // Nobody needs to be told where 0 % is, and with many nines there is no room for it.
     if y.place(50.0) * HEIGHT < NARROW {
         y.ticks.retain(|(p, _)| *p > 0.0);
     }
     let (mut marks, mut spots) = (Vec::new(), Vec::new());
-    for l in lines {
+    // The candidate's thick lines below the base's thin ones: where both are equal, both are seen.
+    for l in lines.iter().rev() {
         let (end, points) = drawn_to(&l.curve, top, in_ms);
         let points = thinned(points, &x, &y);
         let drawn = &sides[l.side];

@@ -8,16 +8,23 @@ use crate::diff_words::{change_text, interval_text, why_not};
 use crate::quantity::percent;
 use postrun_diff::{Delta, DeltaVerdict};
 
-/// Ticks in percent, the most wanted first.
-const TICKS: [f64; 27] = [
-    0.0, 100.0, -50.0, 50.0, -33.0, 25.0, -20.0, 10.0, -10.0, 20.0, 5.0, -5.0, 2.0, -2.0, 1.0, -1.0, 400.0, -80.0,
-    900.0, -90.0, 200.0, -67.0, 9900.0, -99.0, 99_900.0, -99.9, 999_900.0,
+/// Ticks in percent, the most wanted first, of an axis on which nothing changes many times over.
+const TICKS: [f64; 21] = [
+    0.0, 100.0, -50.0, 50.0, -33.0, 25.0, -20.0, 10.0, -10.0, 20.0, 5.0, -5.0, 2.0, -2.0, 1.0, -1.0, 200.0, 400.0,
+    -80.0, 900.0, -90.0,
 ];
+/// The same of a longer axis: powers of ten of the ratio, then twice and five times of them.
+const FAR_TICKS: [f64; 23] = [
+    0.0, 900.0, -90.0, 9900.0, -99.0, 99_900.0, -99.9, 999_900.0, -99.99, -50.0, 100.0, -80.0, 400.0, -95.0, 1900.0,
+    -98.0, 4900.0, -99.5, 19_900.0, -99.8, 49_900.0, 199_900.0, 499_900.0,
+];
+/// From this length on an axis is long, as a logarithm of a ratio.
+const LONG: f64 = 2.5;
 /// The axis reaches at least so far on both sides.
 const LEAST: f64 = 0.04;
 /// Ends of intervals beyond so many times the farthest change are cut off: one that is hardly bounded would press all else
 /// together.
-const FARTHEST: f64 = 2.5;
+const FARTHEST: f64 = 1.6;
 /// It is never cut nearer than this.
 const NEAREST_CUT: f64 = 0.7;
 
@@ -27,8 +34,8 @@ pub(super) fn place(share: f64) -> f64 {
 }
 
 /// An axis around these changes and around 0, with at most about `most` ticks and `headroom` beyond its largest value, as a
-/// share of its length.
-pub(super) fn axis<'a>(label: &str, deltas: impl Iterator<Item = &'a Delta>, most: f64, headroom: f64) -> Axis {
+/// share of its length; and where that headroom begins.
+pub(super) fn axis<'a>(label: &str, deltas: impl Iterator<Item = &'a Delta>, most: f64, headroom: f64) -> (Axis, f64) {
     let (mut farthest, mut low, mut high) = (0f64, -LEAST, LEAST);
     let mut ends = Vec::new();
     for d in deltas {
@@ -42,14 +49,16 @@ pub(super) fn axis<'a>(label: &str, deltas: impl Iterator<Item = &'a Delta>, mos
         (low, high) = (low.min(end.max(-cut)), high.max(end.min(cut)));
     }
     let room = (high - low) * 0.04;
-    let (from, to) = (low - room, high + room + (high - low) * headroom);
-    Axis { label: label.to_string(), scale: Scale::Linear, from, to, ticks: ticks(from, high + room, most), grid: true }
+    let (from, end) = (low - room, high + room);
+    let (ticks, label) = (ticks(from, end, most), label.to_string());
+    (Axis { label, scale: Scale::Linear, from, to: end + (high - low) * headroom, ticks, grid: true }, end)
 }
 
 fn ticks(from: f64, to: f64, most: f64) -> Vec<(f64, String)> {
     let apart = (to - from) / most;
     let mut chosen: Vec<(f64, f64)> = Vec::new();
-    for percent in TICKS {
+    let wanted = if to - from > LONG { FAR_TICKS.as_slice() } else { &TICKS };
+    for percent in wanted.iter().copied() {
         let at = place(percent / 100.0);
         if (from..=to).contains(&at) && chosen.iter().all(|(other, _)| (other - at).abs() >= apart) {
             chosen.push((at, percent));
@@ -104,14 +113,14 @@ pub(super) fn key<'a>(deltas: impl Iterator<Item = &'a Delta> + Clone) -> Mark {
 }
 
 /// The marks of one change at `at` of the other axis: a thin line for the interval, a thick one for what of it the runs
-/// themselves show, a dot for the change. `upright`: changes rise upwards, else to the right.
-pub(super) fn marks(d: &Delta, axis: &Axis, at: f64, upright: bool) -> Vec<Mark> {
+/// themselves show, a dot for the change, all between the ends `room`. `upright`: changes rise upwards, else to the right.
+pub(super) fn marks(d: &Delta, room: (f64, f64), at: f64, upright: bool) -> Vec<Mark> {
     let Some(change) = d.change_share.map(place) else { return Vec::new() };
     let point = |v: f64| if upright { (at, v) } else { (v, at) };
     let line = |[low, high]: [Option<f64>; 2], width: f64| {
         // What is not bounded reaches the end of the axis.
-        let (low, high) = (low.map_or(axis.from, place), high.map_or(axis.to, place));
-        let inside = |v: f64| v.clamp(axis.from, axis.to);
+        let (low, high) = (low.map_or(room.0, place), high.map_or(room.1, place));
+        let inside = |v: f64| v.max(room.0).min(room.1);
         let points = [inside(low), inside(high)].map(point).map(|(x, y)| (x, Some(y))).to_vec();
         Mark::Line { points, ink: ink(d.verdict), width, dashed: false, label: String::new() }
     };
@@ -171,7 +180,8 @@ mod tests {
         };
         assert_eq!(texts(-0.3, 1.2, 8.0), ["−20 %", "0", "+25 %", "+50 %", "+100 %"]);
         assert_eq!(texts(-0.04, 0.04, 6.0), ["−2 %", "0", "+2 %"]);
-        assert_eq!(texts(-0.995, 12.0, 6.0), ["−99 %", "−80 %", "0", "×10"]);
+        assert_eq!(texts(-0.995, 12.0, 8.0), ["−99 %", "−90 %", "0", "×10"]);
+        assert_eq!(texts(-0.97, 0.05, 7.0), ["−95 %", "−90 %", "−80 %", "−50 %", "0"]);
         assert_eq!(
             (short(0.624), short(-0.031), short(11.2), short(0.0)),
             ("+62 %".into(), "−3.1 %".into(), "×12".into(), "0 %".into())

@@ -58,13 +58,13 @@ struct Drawn<'a> {
 
 impl<'a> Drawn<'a> {
     fn both(c: &Comparison<'a>) -> [Drawn<'a>; 2] {
-        let thinner = if c.base.runs.len().max(c.candidate.runs.len()) > 1 { 0.6 } else { 0.0 };
+        let thinner = if c.base.runs.len().max(c.candidate.runs.len()) > 1 { 0.8 } else { 0.0 };
         [
             Drawn { who: "base", ink: Ink::Blue, width: 1.4 - thinner / 2.0, side: c.base, facts: &c.diff.base },
             Drawn {
                 who: "candidate",
                 ink: Ink::Orange,
-                width: 2.4 - thinner,
+                width: 3.0 - thinner,
                 side: c.candidate,
                 facts: &c.diff.candidate,
             },

@@ -22,9 +22,9 @@ pub(super) static DIFF_PERCENTILES: Chart = Chart {
 
 const HEIGHT: f64 = 122.0;
 /// Above the marks, for the changes in figures.
-const HEADROOM: f64 = 0.2;
-/// Where these stand, as a share of the axis.
-const FIGURES_AT: f64 = 0.93;
+const HEADROOM: f64 = 0.22;
+/// Where these stand, in pixels below the top.
+const FIGURES_AT: f64 = 20.0;
 
 fn build(c: &Comparison<'_>) -> Built {
     let shifts: Vec<&Shift> = c.diff.shifts.iter().filter(|s| s.points.iter().any(drawable)).collect();
@@ -78,7 +78,7 @@ fn panel(c: &Comparison<'_>, s: &Shift, names: &[String], last: bool) -> Panel {
     let points: Vec<(f64, &Delta)> =
         s.points.iter().filter(|d| drawable(d)).filter_map(|d| Some((at(d, names)?, d))).collect();
     let x = x_axis(names, last);
-    let y = interval::axis(&label(s), points.iter().map(|(_, d)| *d), 5.0, HEADROOM);
+    let (y, end) = interval::axis(&label(s), points.iter().map(|(_, d)| *d), 6.5, HEADROOM);
     let margin = place(c.diff.method.margin);
     let mut all = vec![
         Mark::Bars { bars: vec![[x.from, x.to, -margin, margin]], ink: Ink::Shade, alpha: 1.0 },
@@ -97,12 +97,10 @@ fn panel(c: &Comparison<'_>, s: &Shift, names: &[String], last: bool) -> Panel {
             label: String::new(),
         },
     ];
-    all.extend(points.iter().flat_map(|(at, d)| marks(d, &y, *at, true)));
-    let height = y.from + (y.to - y.from) * FIGURES_AT;
+    all.extend(points.iter().flat_map(|(at, d)| marks(d, (y.from, end), *at, true)));
     all.extend(points.iter().map(|(at, d)| Mark::Words {
         x: *at,
-        // Words stand a line above their point.
-        y: height - (y.to - y.from) * 11.0 / HEIGHT,
+        y: y.to - (y.to - y.from) * FIGURES_AT / HEIGHT,
         text: d.change_share.map(short).unwrap_or_default(),
         ink: interval::ink(d.verdict),
         side: Side::Above,

@@ -30,6 +30,8 @@ struct Row {
     /// The upper end of a strip that begins at the value.
     strip: Option<Get>,
     bars: bool,
+    /// Without a panel where it is 0 for all of both runs.
+    quiet_at_zero: bool,
 }
 
 /// More runs than this, and strips would hide each other.
@@ -43,6 +45,7 @@ const ROWS: [Row; 6] = [
         height: 120.0,
         strip: Some(|w| percentile_ms(w.ttft.as_ref(), 95.0)),
         bars: false,
+        quiet_at_zero: false,
     },
     Row {
         label: "ITL, ms",
@@ -51,6 +54,7 @@ const ROWS: [Row; 6] = [
         height: 100.0,
         strip: Some(|w| percentile_ms(w.itl.as_ref(), 95.0)),
         bars: false,
+        quiet_at_zero: false,
     },
     Row {
         label: "In flight, mean",
@@ -59,6 +63,7 @@ const ROWS: [Row; 6] = [
         height: 80.0,
         strip: None,
         bars: false,
+        quiet_at_zero: false,
     },
     Row {
         label: "Waiting on the server, mean",
@@ -67,6 +72,7 @@ const ROWS: [Row; 6] = [
         height: 70.0,
         strip: None,
         bars: false,
+        quiet_at_zero: true,
     },
     Row {
         label: "KV cache, highest, %",
@@ -75,6 +81,7 @@ const ROWS: [Row; 6] = [
         height: 70.0,
         strip: None,
         bars: false,
+        quiet_at_zero: false,
     },
     Row {
         label: "Preemptions in a window",
@@ -83,6 +90,7 @@ const ROWS: [Row; 6] = [
         height: 60.0,
         strip: None,
         bars: true,
+        quiet_at_zero: true,
     },
 ];
 
@@ -95,8 +103,9 @@ fn build(c: &Comparison<'_>) -> Built {
     if let Some(side) = lacking {
         return Err(format!("send times of the {} are not recorded", side.who));
     }
+    let quiet = |row: &&Row| row.quiet_at_zero && silent(row, &lines);
     let known = |row: &&Row| lines.iter().any(|(_, t)| t.windows.iter().any(|w| (row.get)(w).is_some()));
-    let rows: Vec<&Row> = ROWS.iter().filter(known).collect();
+    let rows: Vec<&Row> = ROWS.iter().filter(known).filter(|row| !quiet(row)).collect();
     let length = |t: &Timeline| t.windows.last().map_or(0.0, |w| w.start_s + t.width_s);
     let end = lines.iter().map(|(_, t)| length(t)).fold(0.0, f64::max);
     let axis = Axis::seconds("since the first send of each run", end);
@@ -120,18 +129,25 @@ fn build(c: &Comparison<'_>) -> Built {
     };
     let absent: Vec<&str> = ROWS.iter().filter(|r| !known(r)).map(|r| r.said.0).collect();
     let absent = if absent.is_empty() { String::new() } else { format!(" Not recorded: {}.", absent.join(", ")) };
+    let zero: Vec<&str> = ROWS.iter().filter(known).filter(quiet).map(|r| r.said.0).collect();
+    let zero = if zero.is_empty() { String::new() } else { format!(" 0 throughout: {}.", zero.join(", ")) };
     let one_side: Vec<String> = rows.iter().filter_map(|row| one_side(row, &lines)).collect();
     Ok(Figure {
         title: DIFF_TIMELINE.title.to_string(),
         subtitle: format!("Windows of {windows}; both start at their first send"),
         panels,
-        note: format!("{}{}{absent}{}", shown.trim_start(), one_side.concat(), left_out(&sides)),
+        note: format!("{}{}{absent}{zero}{}", shown.trim_start(), one_side.concat(), left_out(&sides)),
         spots: spots(&lines, &rows, end),
         description: format!(
             "{} of base and candidate over time, above each other.",
             rows.iter().map(|r| r.label).collect::<Vec<_>>().join("; ")
         ),
     })
+}
+
+/// True where nothing but 0 was recorded on both sides.
+fn silent(row: &Row, lines: &[(&Drawn<'_>, &Timeline)]) -> bool {
+    lines.iter().flat_map(|(_, t)| &t.windows).filter_map(row.get).all(|v| v == 0.0)
 }
 
 /// Which side lacks a row that the other has.
@@ -160,7 +176,8 @@ fn panel(row: &Row, lines: &[(&Drawn<'_>, &Timeline)], x: Axis) -> Panel {
         }
     }
     let mut named: Option<&str> = None;
-    for (side, t) in lines {
+    // The candidate's thick lines below the base's thin ones: where both are equal, both are seen.
+    for (side, t) in lines.iter().rev() {
         let label = if named == Some(side.who) { "" } else { side.who };
         named = Some(side.who);
         if row.bars && lines.len() <= MOST_STRIPS {
