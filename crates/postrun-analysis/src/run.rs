@@ -6,7 +6,7 @@ use crate::convention::client::ClientConvention;
 use crate::convention::computed::{Computed, Known};
 use crate::convention::facts::Columns;
 use crate::convention::find;
-use crate::convention::redefined::{Redefined, gap_rule};
+use crate::convention::redefined::{Redefined, RequestColumn, gap_rule};
 use crate::error::AnalysisError;
 use crate::evidence::{self, Evidence};
 use crate::facts::RunFacts;
@@ -46,6 +46,8 @@ pub struct Options {
     pub convention: &'static ClientConvention,
     /// Also what pictures are drawn from: that takes a pass over every metric more.
     pub shapes: bool,
+    /// Also the values of single requests by another convention, which `samples` takes.
+    pub rows: bool,
     /// Metrics alone: long pauses are judged only where a metric rests on them, and no evidence for a diagnosis is collected.
     pub metrics_only: bool,
 }
@@ -98,6 +100,8 @@ pub struct RunAnalysis {
     pub evidence: Evidence,
     /// What pictures are drawn from, where it was asked for.
     pub shapes: Option<Shapes>,
+    /// Values of single requests by another convention, where they were asked for.
+    pub rows: Vec<RequestColumn>,
     /// Objectives asked for.
     pub objectives: Vec<Objective>,
     /// The client's own figures; empty when only a window was analysed.
@@ -260,6 +264,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         stalls: stalls.map(|found| found.stalls.clone()),
         evidence,
         shapes,
+        rows: if options.rows { redefined.rows() } else { Vec::new() },
         objectives: options.objectives.clone(),
         reported: Vec::new(),
         unavailable: Vec::new(),

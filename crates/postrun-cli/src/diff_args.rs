@@ -3,7 +3,7 @@
 use crate::args::ReadingArgs;
 use crate::value;
 use clap::{Args, ValueEnum, ValueHint};
-use postrun_analysis::BucketEdges;
+use postrun_analysis::{BucketEdges, ClientConvention};
 use postrun_diff::Limit;
 use std::path::PathBuf;
 
@@ -37,6 +37,7 @@ pub enum TrendFormat {
   postrun diff --base a1/ a2/ a3/ --candidate b1/ b2/ b3/
   postrun diff before/ after/ -o diff.html
   postrun diff before/ after/ --charts charts/
+  postrun diff aiperf/ guidellm/ --convention aiperf
   postrun diff before/ after/ --fail-on 'regression:p95.ttft>5'
   postrun diff before/ after/ --budget postrun.toml --strict --format markdown -o summary.md
 
@@ -84,6 +85,10 @@ pub struct DiffArgs {
     /// Lower edges of the prompt-length buckets in tokens: `0,128,512,2k,8k` [default: automatic]
     #[arg(long, value_name = "EDGES", value_parser = value::buckets)]
     pub buckets: Option<BucketEdges>,
+    /// By whose definitions to compute the metrics of both sides: postrun, vllm, sglang, guidellm, aiperf, inference-perf,
+    /// evalscope, llmperf, tensorrt-llm or mlperf (see `postrun explain conventions`)
+    #[arg(long, value_name = "NAME", value_parser = value::convention, default_value = "postrun")]
+    pub convention: &'static ClientConvention,
     /// Thresholds and rules of your own for the diagnoses
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub rules: Option<PathBuf>,

@@ -5,7 +5,7 @@ use crate::side::SideRun;
 use crate::stats::curve::Curve;
 use crate::stats::figure::{Figure, Sums};
 use crate::verdict::Reason;
-use postrun_analysis::{Better, GapSamples, METRICS, Samples};
+use postrun_analysis::{Better, GapSamples, METRICS, Samples, Summary};
 
 /// Percentiles that are compared.
 pub(crate) const PERCENTILES: [f64; 4] = [50.0, 90.0, 95.0, 99.0];
@@ -94,7 +94,7 @@ pub(crate) fn figures(run: &SideRun, buckets: usize, stretches: usize, drawn: &[
         let answers = |id: &str| METRICS.iter().any(|m| m.id == id && m.better != Better::Neither);
         for (metric, column) in s.metrics.iter().filter(|(id, _)| answers(id)) {
             let key = (*metric, bucket, percentiles(metric, bucket));
-            of_column(key, column, &inside, &cut, &mut out);
+            of_column(run, key, column, &inside, &cut, &mut out);
         }
         if let Some(gaps) = &s.gaps {
             of_gaps(run, gaps, (bucket, percentiles("itl_ms", bucket)), &inside, &cut, &mut out);
@@ -117,6 +117,7 @@ impl Cut {
 }
 
 fn of_column(
+    run: &SideRun,
     (metric, bucket, percentiles): (&'static str, Option<usize>, &[f64]),
     column: &[f64],
     inside: &[usize],
@@ -127,9 +128,17 @@ fn of_column(
     let mut values: Vec<f64> = known.iter().map(|i| column[*i]).collect();
     let n = values.len();
     let Some(curve) = Curve::of(&mut values) else { return };
+    let weights = run.samples.weights.iter().find(|(id, _)| *id == metric).map(|(_, w)| w);
+    let weight = |i: usize| weights.and_then(|w| w.get(i)).copied().unwrap_or(1.0);
+    let curve = match weights {
+        Some(_) => weighted_curve(known.iter().map(|i| (column[*i], weight(*i))).collect()).unwrap_or(curve),
+        None => curve,
+    };
+    // By another convention: its own percentiles, whatever their method.
+    let theirs = summary_of(run, metric, bucket).filter(|_| run.run.convention.is_another());
     let sums = |over: &dyn Fn(f64) -> f64| {
         let mut sums = Sums::new(cut.stretches);
-        known.iter().for_each(|i| sums.add(cut.stretch(*i), over(column[*i]), 1.0));
+        known.iter().for_each(|i| sums.add(cut.stretch(*i), over(column[*i]) * weight(*i), weight(*i)));
         sums
     };
     let mut push = |stat: String, value: f64, figure: Option<Figure>, enough: bool| {
@@ -141,13 +150,35 @@ fn of_column(
     };
     let mean = sums(&|v| v).ratio(n as f64);
     let carries = carriers(&values) >= FEWEST_CARRIERS;
-    push("mean".to_string(), values.iter().sum::<f64>() / n as f64, mean, n >= FEWEST && carries);
+    let plain = values.iter().sum::<f64>() / n as f64;
+    push("mean".to_string(), theirs.map_or(plain, |s| s.mean), mean, n >= FEWEST && carries);
     for p in percentiles {
         let q = p / 100.0;
-        let value = exact(&values, q);
+        let value = theirs.and_then(|s| s.percentile(*p)).map_or_else(|| exact(&values, q), |p| p.value);
         let figure = sums(&|v| f64::from(v <= value)).percentile(q, value, curve.clone());
         push(format!("p{p}"), value, figure, n >= FEWEST && n as f64 * q.min(1.0 - q) >= FEWEST_BEYOND);
     }
+}
+
+/// The distribution of a metric over the whole run or in a bucket.
+fn summary_of<'a>(run: &'a SideRun, metric: &str, bucket: Option<usize>) -> Option<&'a Summary> {
+    match bucket {
+        None => run.run.metric(metric),
+        Some(b) => run.run.buckets.get(b)?.metrics.iter().find(|m| m.metric == metric).map(|m| &m.summary),
+    }
+}
+
+/// The quantiles of values that stand for more than one each.
+fn weighted_curve(mut values: Vec<(f64, f64)>) -> Option<Curve> {
+    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let all: f64 = values.iter().map(|(_, w)| w).sum();
+    let mut seen = 0.0;
+    let mut points: Vec<(f64, f64)> = values.first().map(|(v, _)| (0.0, *v)).into_iter().collect();
+    for (value, weight) in values.iter().filter(|(_, w)| *w > 0.0) {
+        seen += weight;
+        points.push((seen / all, *value));
+    }
+    Curve::from_points(points)
 }
 
 /// Over how many equal values as much would be spread (Kish's effective size): few where single ones make the sum.
@@ -175,12 +206,7 @@ fn of_gaps(
     cut: &Cut,
     out: &mut Vec<Found>,
 ) {
-    let summary = match bucket {
-        None => run.run.metric("itl_ms"),
-        Some(b) => {
-            run.run.buckets.get(b).and_then(|b| b.metrics.iter().find(|m| m.metric == "itl_ms")).map(|m| &m.summary)
-        }
-    };
+    let summary = summary_of(run, "itl_ms", bucket);
     let (below, curve) = match bucket {
         None => (&gaps.below, Some(&gaps.curve)),
         Some(b) => (&gaps.below_in_bucket, gaps.bucket_curves.get(b)),
@@ -254,9 +280,12 @@ fn rates(run: &SideRun, cut: &Cut, out: &mut Vec<Found>) {
     }
 }
 
-/// Quantiles of a column from 1 to 99 %, for plots of two runs over each other.
+/// Quantiles of a column from 1 to 99 %, for plots of two runs over each other; `None` of values that a convention weighs.
 pub(crate) fn quantiles(samples: &Samples, metric: &str) -> Option<Vec<f64>> {
     let (_, column) = samples.metrics.iter().find(|(id, _)| *id == metric)?;
+    if samples.weights.iter().any(|(id, _)| *id == metric) {
+        return None;
+    }
     let mut values: Vec<f64> = column.iter().copied().filter(|v| v.is_finite()).collect();
     values.sort_unstable_by(f64::total_cmp);
     (!values.is_empty()).then(|| (1..100).map(|q| exact(&values, f64::from(q) / 100.0)).collect())

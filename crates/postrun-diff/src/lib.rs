@@ -22,6 +22,11 @@
 //! requests on both sides, and each metric has a statistic *paired*: its geometric mean over the pairs, whose ratio is the
 //! change of a typical request.
 //!
+//! # Two clients
+//! Both sides are held to one set of definitions: postrun's, or those of `--convention NAME`; every figure is then that of `postrun
+//! report --convention NAME`. A metric for which one recording lacks a fact is left out by name. What is compared over time, the parts of
+//! a latency on the server and the findings are postrun's own.
+//!
 //! # Pictures
 //! The page (`-o diff.html`) and `--charts` show how far each percentile moved, from the 5th on: a flat line is a change of all
 //! requests, a rise to the right one of the tail. At the percentiles of the table the intervals are the table's; between them they

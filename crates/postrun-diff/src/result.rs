@@ -10,7 +10,7 @@ use crate::shift::{Shift, shifts};
 use crate::side::Side;
 use crate::verdict::{DeltaVerdict, Reason};
 use crate::why::{Why, nothing_waits, server_changes, whys};
-use postrun_analysis::{BucketEdges, METRICS};
+use postrun_analysis::{BucketEdges, ClientConvention, METRICS};
 use serde::Serialize;
 
 /// Metrics whose distributions are laid over each other.
@@ -138,6 +138,8 @@ pub struct SideFacts {
 /// The comparison of two sides.
 #[derive(Debug, Clone)]
 pub struct RunDiff {
+    /// By whose definitions the metrics were computed.
+    pub convention: &'static ClientConvention,
     /// The base.
     pub base: SideFacts,
     /// The candidate.
@@ -183,6 +185,7 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
     let Decided { deltas, drawn, method } = deltas((base, candidate), edges, &comparable, known, settings);
     let why = whys(base, candidate);
     RunDiff {
+        convention: firsts.map(|(a, _)| a.run.convention).unwrap_or_default(),
         base: facts(base),
         candidate: facts(candidate),
         same_recording: same,

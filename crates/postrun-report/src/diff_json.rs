@@ -24,6 +24,7 @@ struct Diff<'a> {
     postrun: &'static str,
     base: &'a SideFacts,
     candidate: &'a SideFacts,
+    convention: &'static str,
     same_recording: bool,
     comparable: Comparable<'a>,
     paired: Option<&'a Pairing>,
@@ -145,6 +146,7 @@ pub fn diff_to_json(d: &RunDiff, breaches: &[Breach], unchecked: &[String]) -> R
         postrun: env!("CARGO_PKG_VERSION"),
         base: &d.base,
         candidate: &d.candidate,
+        convention: d.convention.id,
         same_recording: d.same_recording,
         comparable: Comparable {
             comparable: d.comparable.comparable(),

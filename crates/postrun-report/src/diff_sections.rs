@@ -90,12 +90,18 @@ pub(crate) fn title(d: &RunDiff) -> String {
     format!("{} → {}", labels(&d.base), labels(&d.candidate))
 }
 
-/// What each side is.
-pub(crate) fn sides(d: &RunDiff) -> [String; 2] {
-    [("base", &d.base), ("candidate", &d.candidate)].map(|(name, side)| {
-        let runs = if side.labels.len() > 1 { format!("{} runs, ", side.labels.len()) } else { String::new() };
-        format!("{name}: {} ({runs}{} requests, {} ok)", labels(side), side.requests, side.ok)
-    })
+/// What each side is, and by whose definitions both are measured.
+pub(crate) fn sides(d: &RunDiff) -> Vec<String> {
+    let mut out: Vec<String> = [("base", &d.base), ("candidate", &d.candidate)]
+        .map(|(name, side)| {
+            let runs = if side.labels.len() > 1 { format!("{} runs, ", side.labels.len()) } else { String::new() };
+            format!("{name}: {} ({runs}{} requests, {} ok)", labels(side), side.requests, side.ok)
+        })
+        .to_vec();
+    if d.convention.is_another() {
+        out.push(format!("metrics by the definitions of {}", d.convention.title));
+    }
+    out
 }
 
 /// Whether both sides answer the same question.

@@ -39,8 +39,10 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
         Some(edges) => edges.clone(),
         None => shared_edges(&datasets(&base).chain(datasets(&candidate)).collect::<Vec<_>>())?,
     };
-    let mut base = side(&base, &edges, &rules, drawn)?;
-    let mut candidate = side(&candidate, &edges, &rules, drawn)?;
+    let percentiles = if drawn { DRAWN_PERCENTILES.to_vec() } else { Vec::new() };
+    let options = Options { shapes: drawn, percentiles, convention: args.convention, ..Options::default() };
+    let mut base = side(&base, &edges, &options, &rules)?;
+    let mut candidate = side(&candidate, &edges, &options, &rules)?;
     let runs = base.runs.iter_mut().chain(&mut candidate.runs);
     tell_apart(runs.map(|r| &mut r.run.manifest.label));
     let found = diff(&base, &candidate, &edges, &settings);
@@ -92,7 +94,8 @@ fn settings(args: &DiffArgs, budget: &Budget) -> Result<Settings, CliError> {
     }
     if !args.noise_from.is_empty() {
         let earlier = repeats(&args.noise_from, args)?;
-        let analysed = datasets(&earlier).map(|d| analyse(d, &Options::default())).collect::<Result<Vec<_>, _>>()?;
+        let options = Options { convention: args.convention, ..Options::default() };
+        let analysed = datasets(&earlier).map(|d| analyse(d, &options)).collect::<Result<Vec<_>, _>>()?;
         out.run_noise = noise_of_repeats(&analysed).ok_or_else(|| {
             let n = analysed.len();
             CliError::Argument(format!("--noise-from needs three or more runs with latencies; these are {n}"))
@@ -125,9 +128,8 @@ fn datasets(opened: &[Runs]) -> impl Iterator<Item = &Dataset> {
     opened.iter().flat_map(|r| &r.datasets)
 }
 
-fn side(opened: &[Runs], edges: &BucketEdges, rules: &RuleSet, drawn: bool) -> Result<Side, CliError> {
-    let percentiles = if drawn { DRAWN_PERCENTILES.to_vec() } else { Vec::new() };
-    let options = Options { buckets: Some(edges.clone()), shapes: drawn, percentiles, ..Options::default() };
+fn side(opened: &[Runs], edges: &BucketEdges, options: &Options, rules: &RuleSet) -> Result<Side, CliError> {
+    let options = Options { buckets: Some(edges.clone()), rows: true, ..options.clone() };
     let one = |dataset: &Dataset| -> Result<SideRun, CliError> {
         let run: RunAnalysis = analyse(dataset, &options)?;
         Ok(SideRun { samples: samples(dataset, &run, edges)?, diagnosis: diagnose(&run, rules), run })

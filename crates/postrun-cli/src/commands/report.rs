@@ -41,6 +41,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         window: args.window,
         convention: args.convention,
         shapes: format == ReportFormat::Html || args.charts.is_some(),
+        rows: false,
         metrics_only: format == ReportFormat::Csv,
     };
     let reports = reports(&opened, &options, &rules)?;

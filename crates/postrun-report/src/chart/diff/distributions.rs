@@ -83,6 +83,11 @@ fn lines(metric: &str, sides: &[Drawn<'_>; 2]) -> Vec<Line> {
 }
 
 fn curve(metric: &str, run: &RunAnalysis, drawn: &Drawn<'_>) -> Option<Curve> {
+    // By some conventions inter-token latency is no distribution of gaps, or tokens weigh.
+    let weighs = run.rows.iter().any(|c| c.metric == metric && c.weights.is_some());
+    if weighs || (metric == "itl_ms" && !run.convention.itl_is_gaps()) {
+        return None;
+    }
     let shapes: &Shapes = run.shapes.as_ref()?;
     let (count, points) = match metric {
         "itl_ms" => {

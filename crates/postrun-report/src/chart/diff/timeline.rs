@@ -131,12 +131,14 @@ fn build(c: &Comparison<'_>) -> Built {
     let absent = if absent.is_empty() { String::new() } else { format!(" Not recorded: {}.", absent.join(", ")) };
     let zero: Vec<&str> = ROWS.iter().filter(known).filter(quiet).map(|r| r.said.0).collect();
     let zero = if zero.is_empty() { String::new() } else { format!(" 0 throughout: {}.", zero.join(", ")) };
+    let own =
+        if c.diff.convention.is_another() { " Over time, latencies are by postrun's own definitions." } else { "" };
     let one_side: Vec<String> = rows.iter().filter_map(|row| one_side(row, &lines)).collect();
     Ok(Figure {
         title: DIFF_TIMELINE.title.to_string(),
         subtitle: format!("Windows of {windows}; both start at their first send"),
         panels,
-        note: format!("{}{}{absent}{zero}{}", shown.trim_start(), one_side.concat(), left_out(&sides)),
+        note: format!("{}{}{absent}{zero}{}{}", shown.trim_start(), one_side.concat(), own, left_out(&sides)),
         spots: spots(&lines, &rows, end),
         description: format!(
             "{} of base and candidate over time, above each other.",
