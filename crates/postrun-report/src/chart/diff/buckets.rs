@@ -50,7 +50,7 @@ fn build(c: &Comparison<'_>) -> Built {
     let described: Vec<String> = described.map(|d| format!("{}.", words(d).replace('\n', ", "))).collect();
     Ok(Figure {
         title: DIFF_BUCKETS.title.to_string(),
-        subtitle: "Candidate against base, in percent of the base; buckets of prompt tokens with their median, the whole run with more"
+        subtitle: "In percent of the base; the median of each bucket of prompt tokens, and more of the whole run"
             .to_string(),
         panels,
         note: interval::note(c),

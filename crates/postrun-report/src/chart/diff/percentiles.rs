@@ -47,7 +47,7 @@ fn build(c: &Comparison<'_>) -> Built {
     let spots = shifts.iter().enumerate().flat_map(|(i, s)| spots(i, s, &names)).collect();
     Ok(Figure {
         title: DIFF_PERCENTILES.title.to_string(),
-        subtitle: "Candidate against base, in percent of the base; a flat line: all requests changed alike, a rise to the right: the tail grew"
+        subtitle: "In percent of the base; a flat line: all requests changed alike, a rise to the right: the tail grew"
             .to_string(),
         panels,
         note: interval::note(c),

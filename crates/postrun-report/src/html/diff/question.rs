@@ -1,7 +1,7 @@
 //! Whether both sides answer the same question: loud where not.
 
 use crate::diff_sections::{sameness, weight_word};
-use crate::markup::escape;
+use crate::markup::{escape, with_commands};
 use postrun_diff::{Difference, RunDiff, Weight};
 
 /// The sentence, and every difference with how much it matters.
@@ -37,6 +37,6 @@ fn row(x: &Difference) -> String {
         escape(&x.base),
         escape(&x.candidate),
         weight_word(x.weight),
-        escape(&x.text)
+        with_commands(&x.text)
     )
 }
