@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 const WITH_SERVER: &str = "fixtures/server_side/kv_tight/input";
 /// Bytes of an SVG at most.
-const MOST: usize = 200 * 1000;
+pub const MOST: usize = 200 * 1000;
 
-fn snapshot(name: &str, text: &str) {
+pub fn snapshot(name: &str, text: &str) {
     insta::with_settings!({ snapshot_path => root().join("tests/golden/charts"), prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!(name, text);
     });
@@ -17,9 +17,14 @@ fn snapshot(name: &str, text: &str) {
 
 /// Charts of a run by file name, and what was said of them.
 fn drawn(args: &[&str]) -> (BTreeMap<PathBuf, Vec<u8>>, String) {
+    drawn_by(&[&["report"], args].concat())
+}
+
+/// What a command draws, by file name, and what it said.
+pub fn drawn_by(args: &[&str]) -> (BTreeMap<PathBuf, Vec<u8>>, String) {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("charts");
-    let ran = run([&["report"], args, &["--charts", target.to_str().unwrap()]].concat());
+    let ran = run([args, &["--charts", target.to_str().unwrap()]].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let mut files = BTreeMap::new();
     let mut folders = vec![target.clone()];
@@ -36,9 +41,11 @@ fn drawn(args: &[&str]) -> (BTreeMap<PathBuf, Vec<u8>>, String) {
     (files, ran.stderr)
 }
 
-fn ids() -> Vec<String> {
+/// Ids of the charts, of comparisons or of runs.
+pub fn ids(of_comparisons: bool) -> Vec<String> {
     let listed = run(["list", "charts"]).stdout;
-    listed.lines().map(|l| l.split_whitespace().next().unwrap().to_string()).collect()
+    let ids = listed.lines().map(|l| l.split_whitespace().next().unwrap().to_string());
+    ids.filter(|id| id.starts_with("diff_") == of_comparisons).collect()
 }
 
 /// Three runs of rising load, of which the last gains nothing and waits long.
@@ -75,7 +82,7 @@ fn every_chart_has_a_golden() {
     let own = PathBuf::from("throughput_latency.svg");
     files.insert(own.clone(), of_sweep[&own].clone());
     assert!(!said.contains("not drawn"), "{said}");
-    for id in ids() {
+    for id in ids(false) {
         let svg = String::from_utf8(files[&PathBuf::from(format!("{id}.svg"))].clone()).unwrap();
         assert!(svg.len() <= MOST, "{id}: {} bytes", svg.len());
         assert!(svg.starts_with("<svg xmlns=") && svg.contains("role=\"img\"") && svg.contains("<desc id="), "{id}");
@@ -219,10 +226,14 @@ fn every_fixture_makes_a_page() {
     assert!(pages > 40, "only {pages}");
 }
 
-/// Headings, pictures and tables of the page, in order.
 #[test]
 fn outline_of_the_page() {
     let html = run(["report", WITH_SERVER, "--format", "html", "--slo", "ttft=1s,tpot=50ms"]).stdout;
+    snapshot("page_outline", &outline(&html));
+}
+
+/// Headings, pictures and tables of a page, in order.
+pub fn outline(html: &str) -> String {
     let mut out = String::new();
     for tag in html.split('<').skip(1) {
         let (inside, text) = tag.split_once('>').unwrap_or((tag, ""));
@@ -239,5 +250,5 @@ fn outline_of_the_page() {
             _ => {}
         }
     }
-    snapshot("page_outline", &out);
+    out
 }

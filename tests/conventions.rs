@@ -143,3 +143,54 @@ fn parity_keeps_to_its_schema_and_its_forms_agree() {
     let ran = run(["parity", "no-such-file"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
 }
+
+/// Two clients under one convention: every figure is that of the report of its side, or is left out by name.
+#[test]
+fn a_comparison_holds_both_clients_to_one_convention() {
+    let sides = ["vllm_bench/long_prompts/input/result.json", "aiperf_records/warmup_and_failures/input"];
+    let paths = sides.map(|s| fixture(s).to_str().unwrap().to_string());
+    for convention in CONVENTIONS {
+        let args = ["--convention", convention, "--buckets", "0"];
+        let ran = run(["diff", &paths[0], &paths[1], "--format", "json"].into_iter().chain(args));
+        assert_eq!(ran.code, 0, "{convention}: {}", ran.stderr);
+        let found = ran.json();
+        assert_eq!(found["convention"], convention);
+        let runs = sides.map(|s| report(&fixture(s), &args)["runs"][0].clone());
+        let mut held = 0;
+        for d in found["deltas"].as_array().unwrap().iter().filter(|d| d["scope"] == "all") {
+            let (metric, stat) = (d["metric"].as_str().unwrap(), d["stat"].as_str().unwrap());
+            for (side, run) in ["base", "candidate"].iter().zip(&runs) {
+                let figures = &run["metrics"][metric];
+                let theirs = match &figures[stat] {
+                    Value::Object(percentile) => percentile["value"].as_f64(),
+                    value => value.as_f64(),
+                };
+                let Some(theirs) = theirs.or_else(|| run["throughput"][metric].as_f64()) else { continue };
+                assert_close(&d[*side], theirs, &format!("{convention} {metric} {stat} {side}"));
+                held += 1;
+            }
+        }
+        assert!(held >= 30, "{convention}: only {held} figures");
+        let left = found["left_out"].as_array().unwrap();
+        for defined in runs[0]["convention"]["metrics"].as_array().unwrap() {
+            let metric = defined["metric"].as_str().unwrap();
+            let has = runs.iter().map(|r| !r["metrics"][metric].is_null() || !r["throughput"][metric].is_null());
+            let has: Vec<bool> = has.collect();
+            let named = left.iter().find(|l| l["metric"] == metric);
+            assert_eq!(named.is_some(), has[0] != has[1], "{convention} {metric}");
+            if let Some(named) = named {
+                assert!(!named["missing"].as_str().unwrap().is_empty());
+            }
+        }
+    }
+    let text = run(["diff", &paths[0], &paths[1], "--convention", "guidellm"]).stdout;
+    assert!(
+        text.contains("metrics by the definitions of GuideLLM 0.6") && text.contains("the base lacks: e2e_ms"),
+        "{text}"
+    );
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("both are held to the definitions of GuideLLM 0.6"), "{text}");
+    let html = run(["diff", &paths[0], &paths[1], "--convention", "guidellm", "--format", "html"]).stdout;
+    assert!(html.contains("metrics by the definitions of GuideLLM 0.6"));
+    assert!(!html.split("<script>").next().unwrap().contains("NaN"));
+}

@@ -68,6 +68,10 @@ fn a_regression_is_seen_beyond_noise_and_only_then() {
     assert!(words.contains("Three repeats a side decide it"), "{words}");
     let sure = diff(&base, &slower, &["--run-noise", "0"]).json();
     assert_eq!(delta(&sure, "ttft_ms", "mean")["verdict"], "worse");
+    // The allowance widens the interval, and nothing else does.
+    let within = |found: &Value| delta(found, "ttft_ms", "mean")["within_runs_pct"].clone();
+    assert_eq!(within(&sure), delta(&sure, "ttft_ms", "mean")["interval_pct"]);
+    assert_eq!(within(&found), within(&sure));
     // Equality needs evidence: TPOT did not change, and is known to within 1 %.
     assert_eq!(delta(&sure, "tpot_ms", "mean")["verdict"], "same");
 }

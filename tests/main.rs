@@ -11,7 +11,9 @@ mod damage;
 mod dataset;
 mod definitions;
 mod diff;
+mod diff_charts;
 mod diff_inputs;
+mod diff_page;
 mod doubt;
 #[path = "fuzz/exercise.rs"]
 mod exercise;
@@ -22,6 +24,7 @@ mod golden;
 mod guide;
 mod hostile;
 mod limits;
+mod made_pair;
 mod made_run;
 mod made_up;
 mod mutations;

@@ -37,7 +37,8 @@ fn hostile() -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-fn clean(page: &Page, name: &str) {
+/// Nothing was asked of a network, and nothing failed.
+pub fn clean(page: &Page, name: &str) {
     assert_eq!(page.requests_beyond_the_disk(), Vec::<String>::new(), "{name}");
     assert_eq!(page.complaints(), Vec::<String>::new(), "{name}");
 }

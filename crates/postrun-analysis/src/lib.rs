@@ -46,6 +46,7 @@ pub use availability::{Unavailable, supplier, without_client};
 pub use bucket::{BucketEdges, BucketResult};
 pub use convention::client::{CLIENTS, ClientConvention, Defined, find_client};
 pub use convention::example::{EXAMPLE, Example};
+pub use convention::redefined::RequestColumn;
 pub use convention::{CONVENTIONS, Convention};
 pub use curve::{Curve, curves};
 pub use error::AnalysisError;

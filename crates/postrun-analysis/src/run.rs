@@ -7,7 +7,7 @@ use crate::convention::computed::{Computed, Known};
 use crate::convention::facts::Columns;
 use crate::convention::find;
 use crate::convention::prepared::{self, Prepared};
-use crate::convention::redefined::{Redefined, gap_rule};
+use crate::convention::redefined::{Redefined, RequestColumn, gap_rule};
 use crate::error::AnalysisError;
 use crate::evidence::{self, Evidence};
 use crate::facts::RunFacts;
@@ -49,6 +49,8 @@ pub struct Options {
     pub shapes: bool,
     /// Also the client's figures of curves over time: that takes memory for all gaps between chunks at once.
     pub curves: bool,
+    /// Also the values of single requests by another convention, which `samples` takes.
+    pub rows: bool,
     /// Metrics alone: long pauses are judged only where a metric rests on them, and no evidence for a diagnosis is collected.
     pub metrics_only: bool,
 }
@@ -101,6 +103,8 @@ pub struct RunAnalysis {
     pub evidence: Evidence,
     /// What pictures are drawn from, where it was asked for.
     pub shapes: Option<Shapes>,
+    /// Values of single requests by another convention, where they were asked for.
+    pub rows: Vec<RequestColumn>,
     /// Objectives asked for.
     pub objectives: Vec<Objective>,
     /// The client's own figures; empty when only a window was analysed.
@@ -274,6 +278,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         stalls: stalls.map(|found| found.stalls.clone()),
         evidence,
         shapes,
+        rows: if options.rows { redefined.rows() } else { Vec::new() },
         objectives: options.objectives.clone(),
         reported: Vec::new(),
         unavailable: Vec::new(),

@@ -2,10 +2,13 @@
 //!
 //! One row a measured request, in the order of sending (of the file, where send times are not recorded). Gaps between chunks
 //! stay in their file: of each request only their number, their sum and how many lie at or below the percentiles of its scope
-//! are kept, and of each scope a histogram of fine logarithmic bins.
+//! are kept, and of each scope a histogram of fine logarithmic bins. Of a run that was analysed by another convention
+//! (`Options::rows`) the values are those of its definitions.
 
 use crate::bucket::BucketEdges;
 use crate::chunk_scan::ChunkScan;
+use crate::convention::facts::Columns;
+use crate::convention::redefined::gap_rule;
 use crate::error::AnalysisError;
 use crate::frames::{polars_error, table};
 use crate::in_flight::InFlight;
@@ -43,6 +46,8 @@ pub struct Samples {
     pub ids: Option<Vec<u64>>,
     /// Values of each per-request metric that the run has, by metric id; failed requests have none.
     pub metrics: Vec<(&'static str, Vec<f64>)>,
+    /// For how many the values of a metric stand, where a convention weighs them.
+    pub weights: Vec<(&'static str, Vec<f64>)>,
     /// Gaps between chunks; `None` without chunk times.
     pub gaps: Option<GapSamples>,
 }
@@ -85,8 +90,15 @@ pub fn samples(dataset: &Dataset, run: &RunAnalysis, edges: &BucketEdges) -> Res
     let bucket = |i: &usize| r.prompt_tokens[*i].map(|length| edges.0.partition_point(|e| *e <= length).max(1) - 1);
     let value = |column: &[f64], i: usize| if r.counts(i) { column[i] } else { f64::NAN };
     let metrics = METRICS.iter().filter_map(|m| {
-        let column = r.metric(m.id)?;
+        let column = match run.rows.iter().find(|c| c.metric == m.id) {
+            Some(own) => Some(own.values.as_slice()).filter(|values| values.iter().any(|v| v.is_finite())),
+            None => r.metric(m.id),
+        }?;
         Some((m.id, order.iter().map(|i| value(column, *i)).collect()))
+    });
+    let weights = run.rows.iter().filter_map(|c| {
+        let column = c.weights.as_ref()?;
+        Some((c.metric, order.iter().map(|i| column[*i]).collect()))
     });
     let mut out = Samples {
         ok: order.iter().map(|i| r.status[*i] == Outcome::Ok).collect(),
@@ -98,6 +110,7 @@ pub fn samples(dataset: &Dataset, run: &RunAnalysis, edges: &BucketEdges) -> Res
         bucket: order.iter().map(bucket).collect(),
         ids: ids(dataset, &order)?,
         metrics: metrics.collect(),
+        weights: weights.collect(),
         gaps: None,
     };
     out.gaps = gap_samples(dataset, &r, run, &order, &out.bucket, edges)?;
@@ -126,7 +139,11 @@ fn gap_samples(
     buckets: &[Option<usize>],
     edges: &BucketEdges,
 ) -> Result<Option<GapSamples>, AnalysisError> {
-    let (Some(whole), Some(scan)) = (run.metric("itl_ms"), ChunkScan::new(dataset, r)?) else { return Ok(None) };
+    // Some clients call a mean a request inter-token latency: it has no gaps.
+    let Some(whole) = run.metric("itl_ms").filter(|_| run.convention.itl_is_gaps()) else { return Ok(None) };
+    let Some(scan) = ChunkScan::new(dataset, r)? else { return Ok(None) };
+    let rule = gap_rule(run.convention);
+    let columns = if run.convention.is_another() { Columns::load(dataset)? } else { Columns::default() };
     let percentiles: Vec<f64> = whole.percentiles.iter().map(|p| p.p).collect();
     let limits: Vec<f64> = whole.percentiles.iter().map(|p| p.value).collect();
     let of_bucket = |lo: &u32| {
@@ -152,18 +169,23 @@ fn gap_samples(
         let Some(row) = row_of.get(chunks.request).copied().filter(|row| *row < rows) else { return };
         let bucket = buckets[row];
         let own = bucket.and_then(|b| bucket_limits.get(b)?.as_deref());
-        for times in chunks.at_ns.windows(2) {
-            let value = gap(times[0], times[1]) as f64;
-            out.count[row] += 1;
-            out.sum_ns[row] += value;
+        let bins = bucket.and_then(|b| bins.get_mut(b)).unwrap_or(&mut unknown);
+        let mut add = |ns: u64, times: u32| {
+            let value = ns as f64;
+            out.count[row] += times;
+            out.sum_ns[row] += value * f64::from(times);
             for (k, limit) in limits.iter().enumerate() {
-                out.below[k][row] += u32::from(value <= *limit);
+                out.below[k][row] += if value <= *limit { times } else { 0 };
             }
             for (k, limit) in own.unwrap_or_default().iter().enumerate() {
-                out.below_in_bucket[k][row] += u32::from(value <= *limit);
+                out.below_in_bucket[k][row] += if value <= *limit { times } else { 0 };
             }
-            bucket.and_then(|b| bins.get_mut(b)).unwrap_or(&mut unknown).add(value);
-        }
+            bins.add(value, u64::from(times));
+        };
+        chunks.at_ns.windows(2).for_each(|times| add(gap(times[0], times[1]), 1));
+        rule.extra(columns.first_byte(chunks.request), chunks, |_, gap, times| {
+            add(gap, u32::try_from(times).unwrap_or(u32::MAX));
+        });
     })?;
     out.bucket_curves = bins.iter().map(Histogram::curve).collect();
     bins.iter().for_each(|b| unknown.merge(b));
@@ -180,10 +202,10 @@ impl Histogram {
         Histogram(vec![0; DOUBLINGS * BINS as usize + 1])
     }
 
-    fn add(&mut self, value: f64) {
+    fn add(&mut self, value: f64, times: u64) {
         let bin = if value < 1.0 { 0 } else { (value.log2() * BINS) as usize + 1 };
         let last = self.0.len() - 1;
-        self.0[bin.min(last)] += 1;
+        self.0[bin.min(last)] += times;
     }
 
     fn merge(&mut self, other: &Histogram) {
@@ -212,7 +234,7 @@ mod tests {
     #[test]
     fn a_histogram_keeps_quantiles_to_a_third_of_a_percent() {
         let mut h = Histogram::new();
-        (1..=1000).for_each(|v| h.add(f64::from(v) * 1e6));
+        (1..=1000).for_each(|v| h.add(f64::from(v) * 1e6, 1));
         let curve = h.curve();
         let median = curve.iter().find(|(at, _)| *at >= 0.5).unwrap().1;
         assert!((median / 500e6 - 1.0).abs() < 0.003, "{median}");

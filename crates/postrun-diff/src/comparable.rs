@@ -5,7 +5,7 @@
 //! changed on purpose, as a rule (model, server, settings), and what only weakens the comparison is named and decides nothing.
 
 use crate::side::{Side, SideRun};
-use postrun_analysis::Samples;
+use postrun_analysis::{RunAnalysis, Samples};
 use postrun_schema::{IssueCode, Manifest};
 use serde::Serialize;
 
@@ -71,7 +71,7 @@ pub(crate) fn comparability(base: &Side, candidate: &Side) -> Comparability {
     repeats(d, base, candidate);
     numbers(d, base, candidate);
     load(d, a, b);
-    counting(d, &a.run.manifest, &b.run.manifest);
+    counting(d, &a.run, &b.run);
     setting(d, &a.run.manifest, &b.run.manifest);
     let (fa, fb) = (base.failure_rate(), candidate.failure_rate());
     out.failures_differ = (fa - fb).abs() > FAILURES;
@@ -90,7 +90,7 @@ fn repeats(out: &mut Vec<Difference>, base: &Side, candidate: &Side) {
         for other in others {
             let mut between = Vec::new();
             load(&mut between, first, other);
-            counting(&mut between, &first.run.manifest, &other.run.manifest);
+            counting(&mut between, &first.run, &other.run);
             for d in between.into_iter().filter(|d| d.weight == Weight::Blocks) {
                 let (x, y) = (&first.run.manifest.label, &other.run.manifest.label);
                 let text = format!("{x} and {y} are no repeats of the {who}: {}", d.text);
@@ -225,7 +225,8 @@ fn load(out: &mut Vec<Difference>, a: &SideRun, b: &SideRun) {
 }
 
 /// What counts as first token, and who counted tokens.
-fn counting(out: &mut Vec<Difference>, a: &Manifest, b: &Manifest) {
+fn counting(out: &mut Vec<Difference>, a: &RunAnalysis, b: &RunAnalysis) {
+    let (convention, a, b) = (a.convention, &a.manifest, &b.manifest);
     let has = |m: &Manifest, code: IssueCode| m.issues.iter().any(|i| i.code == code);
     let codes = [
         (IssueCode::RoleOnlyFirstChunk, "first_token", "one side takes a chunk without a token for the first token"),
@@ -240,8 +241,10 @@ fn counting(out: &mut Vec<Difference>, a: &Manifest, b: &Manifest) {
         }
     }
     if a.tool.name != b.tool.name {
-        let text = "two clients: both are held to postrun's definitions; see `postrun explain ttft` for what differs"
-            .to_string();
+        let whose = convention.title;
+        let text = format!(
+            "two clients: both are held to the definitions of {whose}; see `postrun explain ttft` for what differs"
+        );
         push(out, "tool", Weight::Notes, (a.tool.name.clone(), b.tool.name.clone()), text);
     }
     if a.output_tokens_source != b.output_tokens_source {

@@ -5,6 +5,7 @@ use crate::figures::{Found, Key, figures, stretches};
 use crate::paired::paired;
 use crate::per_run::{Once, per_run};
 use crate::result::{Delta, DeltaScope, Method};
+use crate::shift::DRAWN_PERCENTILES;
 use crate::side::Side;
 use crate::stats::compare::{Joint, Pair, compare};
 use crate::stats::figure::{Figure, Scale};
@@ -34,12 +35,14 @@ pub struct Settings {
     pub run_noise: f64,
     /// Where that allowance comes from, in words.
     pub run_noise_from: String,
+    /// Also how percentiles between the compared ones moved: for pictures.
+    pub drawn: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
         let run_noise_from = "the default: published pairs of equal runs differ by up to 22 %".to_string();
-        Settings { margin: DEFAULT_MARGIN, run_noise: DEFAULT_RUN_NOISE, run_noise_from }
+        Settings { margin: DEFAULT_MARGIN, run_noise: DEFAULT_RUN_NOISE, run_noise_from, drawn: false }
     }
 }
 
@@ -50,6 +53,14 @@ struct Row {
     candidate: Vec<Found>,
 }
 
+/// What was decided, and how.
+pub(crate) struct Decided {
+    pub deltas: Vec<Delta>,
+    /// Percentiles that are only drawn.
+    pub drawn: Vec<Delta>,
+    pub method: Method,
+}
+
 /// All deltas, and how they were decided. `same`: both sides are one recording; `pairs`: both sent the same requests.
 pub(crate) fn deltas(
     sides: (&Side, &Side),
@@ -57,10 +68,11 @@ pub(crate) fn deltas(
     comparable: &Comparability,
     (same, pairs): (bool, bool),
     settings: &Settings,
-) -> (Vec<Delta>, Method) {
+) -> Decided {
     let (base, candidate) = sides;
     let n = stretches(base.runs.iter().chain(&candidate.runs).map(|r| r.samples.ok.len()));
-    let mut rows = rows(base, candidate, edges.0.len(), n);
+    let drawn: &[f64] = if settings.drawn { &DRAWN_PERCENTILES } else { &[] };
+    let mut rows = rows(base, candidate, (edges.0.len(), n), drawn);
     let single = base.runs.len() == 1 && candidate.runs.len() == 1;
     if let ([a], [b], true) = (base.runs.as_slice(), candidate.runs.as_slice(), pairs) {
         let of =
@@ -78,6 +90,7 @@ pub(crate) fn deltas(
             scale: scale(row),
             base,
             candidate,
+            tested: !row.key.drawn_alone(),
             family: usize::from(row.key.bucket.is_some()),
             sets_length: row.key.sets_length(),
             waits: row.key.waits(),
@@ -89,12 +102,16 @@ pub(crate) fn deltas(
     let joint = compare(&compared, &LEVELS);
     let allowance = if single && !same { settings.run_noise } else { 0.0 };
     let judge = Judge { joint: &joint, pairs: &compared, comparable, same, allowance, margin: settings.margin, ttft };
-    let mut out: Vec<Delta> = rows.iter().zip(&pair_of).map(|(row, at)| judge.delta(row, *at, edges)).collect();
+    let (mut out, mut drawn) = (Vec::new(), Vec::new());
+    for (row, at) in rows.iter().zip(&pair_of) {
+        let into = if row.key.drawn_alone() { &mut drawn } else { &mut out };
+        into.push(judge.delta(row, *at, edges));
+    }
     let seen = |id: &str| rows.iter().any(|r| r.key.metric == id);
     out.extend(per_run(base, candidate, &seen, &Once { same, comparable, allowance }));
     let method = Method {
         confidence: CONFIDENCE,
-        comparisons: compared.len() as u64,
+        comparisons: compared.iter().filter(|p| p.tested).count() as u64,
         stretches: n as u64,
         block: joint.length as u64,
         blocks: n.checked_div(joint.length.max(1)).unwrap_or(0) as u64,
@@ -109,11 +126,12 @@ pub(crate) fn deltas(
         },
         runs: [base.runs.len() as u64, candidate.runs.len() as u64],
     };
-    (out, method)
+    Decided { deltas: out, drawn, method }
 }
 
-fn rows(base: &Side, candidate: &Side, buckets: usize, stretches: usize) -> Vec<Row> {
-    let all = |side: &Side| -> Vec<Vec<Found>> { side.runs.iter().map(|r| figures(r, buckets, stretches)).collect() };
+fn rows(base: &Side, candidate: &Side, (buckets, stretches): (usize, usize), drawn: &[f64]) -> Vec<Row> {
+    let all =
+        |side: &Side| -> Vec<Vec<Found>> { side.runs.iter().map(|r| figures(r, buckets, stretches, drawn)).collect() };
     let (mut a, mut b) = (all(base), all(candidate));
     let keys: Vec<Key> = a.first().into_iter().flatten().map(|f| f.key.clone()).collect();
     let take = |runs: &mut Vec<Vec<Found>>, key: &Key| -> Option<Vec<Found>> {
@@ -177,13 +195,14 @@ impl Judge<'_> {
             change_share: (base != 0.0).then(|| candidate / base - 1.0),
             interval: [None, None],
             interval_share: [None, None],
+            within_runs_share: [None, None],
             verdict: DeltaVerdict::Inconclusive,
             reason: None,
             counts: [count(&row.base), count(&row.candidate)],
         };
         if self.same {
             delta.interval = [Some(0.0), Some(0.0)];
-            delta.interval_share = delta.interval;
+            (delta.interval_share, delta.within_runs_share) = (delta.interval, delta.interval);
             delta.verdict = DeltaVerdict::Same;
             delta.reason = Some(Reason::SameRecording);
             return delta;
@@ -212,7 +231,9 @@ impl Judge<'_> {
         };
         let amount = |v: f64| if scale == Scale::Ratio { base * v.exp_m1() } else { v };
         delta.interval = [wide_low, wide_high].map(|v| Some(amount(v)).filter(|v| v.is_finite()));
-        delta.interval_share = [wide_low, wide_high].map(|v| share(v).filter(|v| v.is_finite() && *v > -1.0));
+        let shares = |low: f64, high: f64| [low, high].map(|v| share(v).filter(|v| v.is_finite() && *v > -1.0));
+        delta.interval_share = shares(wide_low, wide_high);
+        delta.within_runs_share = shares(low, high);
         if wide_low.is_infinite() {
             delta.interval[0] = None;
         }

@@ -1,10 +1,11 @@
 //! The figures of one run that are compared, each with what every stretch of the run adds to it.
 
+use crate::shift::{SHIFTED, drawn_alone};
 use crate::side::SideRun;
 use crate::stats::curve::Curve;
 use crate::stats::figure::{Figure, Sums};
 use crate::verdict::Reason;
-use postrun_analysis::{Better, GapSamples, METRICS, Samples};
+use postrun_analysis::{Better, GapSamples, METRICS, Samples, Summary};
 
 /// Percentiles that are compared.
 pub(crate) const PERCENTILES: [f64; 4] = [50.0, 90.0, 95.0, 99.0];
@@ -32,6 +33,11 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// True for a percentile that is drawn, and on which nothing is decided.
+    pub(crate) fn drawn_alone(&self) -> bool {
+        drawn_alone(&self.stat)
+    }
+
     pub(crate) fn waits(&self) -> bool {
         WAITS.contains(&self.metric)
     }
@@ -70,22 +76,28 @@ pub(crate) fn stretches(rows: impl Iterator<Item = usize>) -> usize {
     rows.min().unwrap_or(0).min(MOST_STRETCHES)
 }
 
-/// All figures of a run with `buckets` prompt-length buckets.
-pub(crate) fn figures(run: &SideRun, buckets: usize, stretches: usize) -> Vec<Found> {
+/// All figures of a run with `buckets` prompt-length buckets; with `drawn`, more percentiles of the whole run.
+pub(crate) fn figures(run: &SideRun, buckets: usize, stretches: usize, drawn: &[f64]) -> Vec<Found> {
     let s = &run.samples;
     let rows = s.ok.len();
     let cut = Cut { rows, stretches };
     let mut out = Vec::new();
+    let more = [&PERCENTILES, drawn].concat();
+    let percentiles = |metric: &str, bucket: Option<usize>| match bucket.is_none() && SHIFTED.contains(&metric) {
+        true => more.as_slice(),
+        false => &PERCENTILES,
+    };
     let scopes = std::iter::once(None).chain((0..buckets).map(Some).filter(|_| buckets > 1));
     for bucket in scopes {
         let inside: Vec<usize> = (0..rows).filter(|i| bucket.is_none() || s.bucket[*i] == bucket).collect();
         // What describes the load belongs to the question, which `comparable` looks at, not to the answer.
         let answers = |id: &str| METRICS.iter().any(|m| m.id == id && m.better != Better::Neither);
         for (metric, column) in s.metrics.iter().filter(|(id, _)| answers(id)) {
-            of_column(metric, column, &inside, bucket, &cut, &mut out);
+            let key = (*metric, bucket, percentiles(metric, bucket));
+            of_column(run, key, column, &inside, &cut, &mut out);
         }
         if let Some(gaps) = &s.gaps {
-            of_gaps(run, gaps, &inside, bucket, &cut, &mut out);
+            of_gaps(run, gaps, (bucket, percentiles("itl_ms", bucket)), &inside, &cut, &mut out);
         }
     }
     rates(run, &cut, &mut out);
@@ -105,10 +117,10 @@ impl Cut {
 }
 
 fn of_column(
-    metric: &'static str,
+    run: &SideRun,
+    (metric, bucket, percentiles): (&'static str, Option<usize>, &[f64]),
     column: &[f64],
     inside: &[usize],
-    bucket: Option<usize>,
     cut: &Cut,
     out: &mut Vec<Found>,
 ) {
@@ -116,9 +128,17 @@ fn of_column(
     let mut values: Vec<f64> = known.iter().map(|i| column[*i]).collect();
     let n = values.len();
     let Some(curve) = Curve::of(&mut values) else { return };
+    let weights = run.samples.weights.iter().find(|(id, _)| *id == metric).map(|(_, w)| w);
+    let weight = |i: usize| weights.and_then(|w| w.get(i)).copied().unwrap_or(1.0);
+    let curve = match weights {
+        Some(_) => weighted_curve(known.iter().map(|i| (column[*i], weight(*i))).collect()).unwrap_or(curve),
+        None => curve,
+    };
+    // By another convention: its own percentiles, whatever their method.
+    let theirs = summary_of(run, metric, bucket).filter(|_| run.run.convention.is_another());
     let sums = |over: &dyn Fn(f64) -> f64| {
         let mut sums = Sums::new(cut.stretches);
-        known.iter().for_each(|i| sums.add(cut.stretch(*i), over(column[*i]), 1.0));
+        known.iter().for_each(|i| sums.add(cut.stretch(*i), over(column[*i]) * weight(*i), weight(*i)));
         sums
     };
     let mut push = |stat: String, value: f64, figure: Option<Figure>, enough: bool| {
@@ -130,13 +150,35 @@ fn of_column(
     };
     let mean = sums(&|v| v).ratio(n as f64);
     let carries = carriers(&values) >= FEWEST_CARRIERS;
-    push("mean".to_string(), values.iter().sum::<f64>() / n as f64, mean, n >= FEWEST && carries);
-    for p in PERCENTILES {
+    let plain = values.iter().sum::<f64>() / n as f64;
+    push("mean".to_string(), theirs.map_or(plain, |s| s.mean), mean, n >= FEWEST && carries);
+    for p in percentiles {
         let q = p / 100.0;
-        let value = exact(&values, q);
+        let value = theirs.and_then(|s| s.percentile(*p)).map_or_else(|| exact(&values, q), |p| p.value);
         let figure = sums(&|v| f64::from(v <= value)).percentile(q, value, curve.clone());
-        push(format!("p{p}"), value, figure, n >= FEWEST && n as f64 * (1.0 - q) >= FEWEST_BEYOND);
+        push(format!("p{p}"), value, figure, n >= FEWEST && n as f64 * q.min(1.0 - q) >= FEWEST_BEYOND);
     }
+}
+
+/// The distribution of a metric over the whole run or in a bucket.
+fn summary_of<'a>(run: &'a SideRun, metric: &str, bucket: Option<usize>) -> Option<&'a Summary> {
+    match bucket {
+        None => run.run.metric(metric),
+        Some(b) => run.run.buckets.get(b)?.metrics.iter().find(|m| m.metric == metric).map(|m| &m.summary),
+    }
+}
+
+/// The quantiles of values that stand for more than one each.
+fn weighted_curve(mut values: Vec<(f64, f64)>) -> Option<Curve> {
+    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let all: f64 = values.iter().map(|(_, w)| w).sum();
+    let mut seen = 0.0;
+    let mut points: Vec<(f64, f64)> = values.first().map(|(v, _)| (0.0, *v)).into_iter().collect();
+    for (value, weight) in values.iter().filter(|(_, w)| *w > 0.0) {
+        seen += weight;
+        points.push((seen / all, *value));
+    }
+    Curve::from_points(points)
 }
 
 /// Over how many equal values as much would be spread (Kish's effective size): few where single ones make the sum.
@@ -156,13 +198,15 @@ fn exact(sorted: &[f64], q: f64) -> f64 {
     }
 }
 
-fn of_gaps(run: &SideRun, gaps: &GapSamples, inside: &[usize], bucket: Option<usize>, cut: &Cut, out: &mut Vec<Found>) {
-    let summary = match bucket {
-        None => run.run.metric("itl_ms"),
-        Some(b) => {
-            run.run.buckets.get(b).and_then(|b| b.metrics.iter().find(|m| m.metric == "itl_ms")).map(|m| &m.summary)
-        }
-    };
+fn of_gaps(
+    run: &SideRun,
+    gaps: &GapSamples,
+    (bucket, percentiles): (Option<usize>, &[f64]),
+    inside: &[usize],
+    cut: &Cut,
+    out: &mut Vec<Found>,
+) {
+    let summary = summary_of(run, "itl_ms", bucket);
     let (below, curve) = match bucket {
         None => (&gaps.below, Some(&gaps.curve)),
         Some(b) => (&gaps.below_in_bucket, gaps.bucket_curves.get(b)),
@@ -184,9 +228,9 @@ fn of_gaps(run: &SideRun, gaps: &GapSamples, inside: &[usize], bucket: Option<us
     if let Some(mean) = sums(&|i| gaps.sum_ns[i]).ratio(n as f64) {
         push("mean".to_string(), mean.value, Some(mean));
     }
-    for p in PERCENTILES {
-        let Some(k) = gaps.percentiles.iter().position(|x| *x == p) else { continue };
-        let Some(value) = summary.and_then(|s| s.percentile(p)).map(|p| p.value) else { continue };
+    for p in percentiles {
+        let Some(k) = gaps.percentiles.iter().position(|x| x == p) else { continue };
+        let Some(value) = summary.and_then(|s| s.percentile(*p)).map(|p| p.value) else { continue };
         let figure = sums(&|i| f64::from(below[k][i])).percentile(p / 100.0, value, curve.clone());
         push(format!("p{p}"), value, figure);
     }
@@ -236,9 +280,12 @@ fn rates(run: &SideRun, cut: &Cut, out: &mut Vec<Found>) {
     }
 }
 
-/// Quantiles of a column from 1 to 99 %, for plots of two runs over each other.
+/// Quantiles of a column from 1 to 99 %, for plots of two runs over each other; `None` of values that a convention weighs.
 pub(crate) fn quantiles(samples: &Samples, metric: &str) -> Option<Vec<f64>> {
     let (_, column) = samples.metrics.iter().find(|(id, _)| *id == metric)?;
+    if samples.weights.iter().any(|(id, _)| *id == metric) {
+        return None;
+    }
     let mut values: Vec<f64> = column.iter().copied().filter(|v| v.is_finite()).collect();
     values.sort_unstable_by(f64::total_cmp);
     (!values.is_empty()).then(|| (1..100).map(|q| exact(&values, f64::from(q) / 100.0)).collect())

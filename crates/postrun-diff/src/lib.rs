@@ -22,6 +22,16 @@
 //! requests on both sides, and each metric has a statistic *paired*: its geometric mean over the pairs, whose ratio is the
 //! change of a typical request.
 //!
+//! # Two clients
+//! Both sides are held to one set of definitions: postrun's, or those of `--convention NAME`; every figure is then that of `postrun
+//! report --convention NAME`. A metric for which one recording lacks a fact is left out by name. What is compared over time, the parts of
+//! a latency on the server and the findings are postrun's own.
+//!
+//! # Pictures
+//! The page (`-o diff.html`) and `--charts` show how far each percentile moved, from the 5th on: a flat line is a change of all
+//! requests, a rise to the right one of the tail. At the percentiles of the table the intervals are the table's; between them they
+//! are made in the same way, and not corrected for anew. A percentile beyond which no request lies is not drawn.
+//!
 //! # The same question
 //! Other lengths, arrivals, concurrency or ways of counting let no verdict be given; other failure rates let no
 //! improvement be claimed. What is most often changed on purpose (model, server) is named.
@@ -38,6 +48,7 @@ mod paired;
 mod pairing;
 mod per_run;
 mod result;
+mod shift;
 mod side;
 mod stats;
 mod trend;
@@ -52,6 +63,7 @@ pub use mix::{Mix, MixCell};
 pub use noise::noise_of_repeats;
 pub use pairing::Pairing;
 pub use result::{Delta, DeltaScope, Distribution, Left, Method, Overall, RunDiff, SideFacts, diff};
+pub use shift::{DRAWN_PERCENTILES, Shift};
 pub use side::{Side, SideRun};
 pub use trend::{Order, Trend, TrendPoint, TrendSeries, trend};
 pub use verdict::{DeltaVerdict, Reason};

@@ -80,6 +80,10 @@ fn cells(metric: &str, side: &Side, output_edges: &[u32]) -> Option<BTreeMap<(us
     for run in &side.runs {
         let s = &run.samples;
         let (_, column) = s.metrics.iter().find(|(id, _)| *id == metric)?;
+        // A mean that a convention weighs is not that of the requests.
+        if s.weights.iter().any(|(id, _)| *id == metric) {
+            return None;
+        }
         for (i, value) in column.iter().enumerate().filter(|(_, v)| v.is_finite()) {
             let (Some(bucket), Some(output)) = (s.bucket[i], s.output_tokens[i]) else { continue };
             let part = output_edges.partition_point(|e| *e <= output).max(1) - 1;

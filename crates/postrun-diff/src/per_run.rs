@@ -38,12 +38,14 @@ pub(crate) fn per_run(base: &Side, candidate: &Side, seen: &dyn Fn(&str) -> bool
             change_share: (a != 0.0).then(|| b / a - 1.0),
             interval: [None; 2],
             interval_share: [None; 2],
+            within_runs_share: [None; 2],
             verdict: DeltaVerdict::Inconclusive,
             reason: Some(Reason::OneValueARun),
             counts: [base.runs.len() as u64, candidate.runs.len() as u64],
         };
         if once.same {
             (delta.interval, delta.interval_share) = ([Some(0.0); 2], [Some(0.0); 2]);
+            delta.within_runs_share = [Some(0.0); 2];
             (delta.verdict, delta.reason) = (DeltaVerdict::Same, Some(Reason::SameRecording));
         } else if let Some(change) =
             preemption_change(base, candidate, COUNT_LEVEL).filter(|_| id == "preemption_total")
@@ -62,7 +64,9 @@ fn count(delta: &mut Delta, c: CountChange, once: &Once, alike: bool) {
     let outer = [change - c.reach - allowed, change + c.reach + allowed];
     let amount = |v: f64| (c.base + v).max(0.0).powi(2) - c.base * c.base;
     delta.interval = outer.map(|v| Some(amount(v)));
-    delta.interval_share = outer.map(|v| (c.base > 0.0).then(|| amount(v) / (c.base * c.base)));
+    let share = |v: f64| (c.base > 0.0).then(|| amount(v) / (c.base * c.base));
+    delta.interval_share = outer.map(share);
+    delta.within_runs_share = [change - c.reach, change + c.reach].map(share);
     let [low, high] = outer;
     (delta.verdict, delta.reason) = match () {
         () if low <= 0.0 && high >= 0.0 => {

@@ -1,15 +1,16 @@
 //! The comparison of two sides as plain data.
 
 use crate::comparable::{Comparability, comparability};
-use crate::deltas::{Settings, deltas};
+use crate::deltas::{Decided, Settings, deltas};
 use crate::figures::quantiles;
 use crate::findings::{FindingChanges, changes};
 use crate::mix::{Mix, mixes};
 use crate::pairing::{Pairing, pairing, same_recording};
+use crate::shift::{Shift, shifts};
 use crate::side::Side;
 use crate::verdict::{DeltaVerdict, Reason};
 use crate::why::{Why, nothing_waits, server_changes, whys};
-use postrun_analysis::{BucketEdges, METRICS};
+use postrun_analysis::{BucketEdges, ClientConvention, METRICS};
 use serde::Serialize;
 
 /// Metrics whose distributions are laid over each other.
@@ -50,6 +51,8 @@ pub struct Delta {
     pub interval: [Option<f64>; 2],
     /// The same as shares of the base.
     pub interval_share: [Option<f64>; 2],
+    /// What the runs themselves show of it, as shares of the base: without the allowance for noise between runs.
+    pub within_runs_share: [Option<f64>; 2],
     /// What is said of it.
     pub verdict: DeltaVerdict,
     /// Why it is not more, where that can be said.
@@ -135,6 +138,8 @@ pub struct SideFacts {
 /// The comparison of two sides.
 #[derive(Debug, Clone)]
 pub struct RunDiff {
+    /// By whose definitions the metrics were computed.
+    pub convention: &'static ClientConvention,
     /// The base.
     pub base: SideFacts,
     /// The candidate.
@@ -165,6 +170,8 @@ pub struct RunDiff {
     pub left_out: Vec<Left>,
     /// Distributions of both.
     pub distributions: Vec<Distribution>,
+    /// How the percentiles of the latencies moved.
+    pub shifts: Vec<Shift>,
 }
 
 /// Compares two sides, whose runs were analysed with prompt-length buckets at `edges`.
@@ -175,14 +182,16 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
     let same = one_each && firsts.is_some_and(|(a, b)| same_recording(a, b));
     let paired = firsts.filter(|_| one_each).and_then(|(a, b)| pairing(a, b));
     let known = (same, paired.is_some());
-    let (deltas, method) = deltas((base, candidate), edges, &comparable, known, settings);
+    let Decided { deltas, drawn, method } = deltas((base, candidate), edges, &comparable, known, settings);
     let why = whys(base, candidate);
     RunDiff {
+        convention: firsts.map(|(a, _)| a.run.convention).unwrap_or_default(),
         base: facts(base),
         candidate: facts(candidate),
         same_recording: same,
         paired,
         overall: overall(&deltas),
+        shifts: shifts(&deltas, &drawn, method.runs),
         method,
         deltas,
         mix: mixes(base, candidate, edges),

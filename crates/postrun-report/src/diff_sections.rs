@@ -28,18 +28,36 @@ const MARKS: [(&str, Reason); 4] =
 /// Figures of the buckets that are always shown.
 const BY_BUCKET: [&str; 3] = ["ttft_ms", "tpot_ms", "e2e_ms"];
 
+/// A part of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Question,
+    Answer,
+    Limits,
+    Why,
+    WholeRun,
+    Buckets,
+    Mix,
+    Findings,
+    LeftOut,
+    Method,
+}
+
 /// Everything of a comparison; `breaches` of the limits that were set, and what could not be checked of them.
-pub(crate) fn of_diff(d: &RunDiff, breaches: &[Breach], unchecked: &[String]) -> Vec<Section> {
-    let mut out = vec![question(d), answer(d)];
-    out.extend(limits(breaches, unchecked));
-    out.extend(why(d));
-    out.push(whole_run(d));
-    out.extend(buckets(d));
-    out.extend(mix(d));
-    out.extend(findings(d));
-    out.extend(left_out(d));
-    out.push(method(d));
-    out
+pub(crate) fn of_diff(d: &RunDiff, breaches: &[Breach], unchecked: &[String]) -> Vec<(Part, Section)> {
+    let all = [
+        (Part::Question, Some(question(d))),
+        (Part::Answer, Some(answer(d))),
+        (Part::Limits, limits(breaches, unchecked)),
+        (Part::Why, why(d)),
+        (Part::WholeRun, Some(whole_run(d))),
+        (Part::Buckets, buckets(d)),
+        (Part::Mix, mix(d)),
+        (Part::Findings, findings(d)),
+        (Part::LeftOut, left_out(d)),
+        (Part::Method, Some(method(d))),
+    ];
+    all.into_iter().filter_map(|(part, section)| Some((part, section?))).collect()
 }
 
 /// `a` or `a, b, c`.
@@ -48,33 +66,64 @@ fn labels(side: &SideFacts) -> String {
 }
 
 fn question(d: &RunDiff) -> Section {
-    let mut s = Section::new(format!("{} → {}", labels(&d.base), labels(&d.candidate)));
-    for (name, side) in [("base", &d.base), ("candidate", &d.candidate)] {
-        let runs = if side.labels.len() > 1 { format!("{} runs, ", side.labels.len()) } else { String::new() };
-        let (ok, all) = (side.ok, side.requests);
-        s.lines.push(format!("{name}: {} ({runs}{all} requests, {ok} ok)", labels(side)));
-    }
+    let mut s = Section::new(title(d));
+    s.lines.extend(sides(d));
     if d.same_recording {
-        s.lines.push("Both sides are the same recording.".to_string());
+        s.lines.push(sameness(d));
         return s;
     }
     let of = |weight: Weight| d.comparable.differences.iter().filter(move |x| x.weight == weight);
     if !d.comparable.comparable() {
-        s.lines.push("NOT THE SAME QUESTION: no verdict is given on what follows.".to_string());
+        s.lines.push(sameness(d));
     }
-    s.lines.extend(of(Weight::Blocks).map(|x| difference("different", x)));
-    s.lines.extend(of(Weight::Warns).map(|x| difference("warning", x)));
+    s.lines.extend(of(Weight::Blocks).map(|x| difference(weight_word(x.weight), x)));
+    s.lines.extend(of(Weight::Warns).map(|x| difference(weight_word(x.weight), x)));
     if d.comparable.comparable() {
-        s.lines.push(match &d.paired {
-            Some(p) => format!(
-                "The same question: both sent the same {} requests in the same order (by {}), so they are compared in pairs.",
-                p.requests, p.by
-            ),
-            None => "The same question: lengths, arrivals and concurrency agree.".to_string(),
-        });
+        s.lines.push(sameness(d));
     }
-    s.lines.extend(of(Weight::Notes).map(|x| difference("noted", x)));
+    s.lines.extend(of(Weight::Notes).map(|x| difference(weight_word(x.weight), x)));
     s
+}
+
+/// `before → after`.
+pub(crate) fn title(d: &RunDiff) -> String {
+    format!("{} → {}", labels(&d.base), labels(&d.candidate))
+}
+
+/// What each side is, and by whose definitions both are measured.
+pub(crate) fn sides(d: &RunDiff) -> Vec<String> {
+    let mut out: Vec<String> = [("base", &d.base), ("candidate", &d.candidate)]
+        .map(|(name, side)| {
+            let runs = if side.labels.len() > 1 { format!("{} runs, ", side.labels.len()) } else { String::new() };
+            format!("{name}: {} ({runs}{} requests, {} ok)", labels(side), side.requests, side.ok)
+        })
+        .to_vec();
+    if d.convention.is_another() {
+        out.push(format!("metrics by the definitions of {}", d.convention.title));
+    }
+    out
+}
+
+/// Whether both sides answer the same question.
+pub(crate) fn sameness(d: &RunDiff) -> String {
+    match &d.paired {
+        _ if d.same_recording => "Both sides are the same recording.".to_string(),
+        _ if !d.comparable.comparable() => "NOT THE SAME QUESTION: no verdict is given on what follows.".to_string(),
+        Some(p) => format!(
+            "The same question: both sent the same {} requests in the same order (by {}), so they are compared in pairs.",
+            p.requests, p.by
+        ),
+        None => "The same question: lengths, arrivals and concurrency agree.".to_string(),
+    }
+}
+
+/// How much a difference matters, in a word.
+pub(crate) fn weight_word(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Blocks => "different",
+        Weight::Warns => "warning",
+        Weight::Notes => "noted",
+    }
 }
 
 fn difference(how: &str, d: &Difference) -> String {
@@ -128,14 +177,19 @@ fn why(d: &RunDiff) -> Option<Section> {
     (!s.lines.is_empty() && !d.same_recording).then_some(s)
 }
 
-fn verdict_text(d: &Delta) -> String {
-    let word = match d.verdict {
+/// A verdict in a word.
+pub(crate) fn verdict_word(v: DeltaVerdict) -> &'static str {
+    match v {
         DeltaVerdict::Better => "better",
         DeltaVerdict::Worse => "worse",
         DeltaVerdict::Different => "different",
         DeltaVerdict::Same => "same",
         DeltaVerdict::Inconclusive => "inconclusive",
-    };
+    }
+}
+
+fn verdict_text(d: &Delta) -> String {
+    let word = verdict_word(d.verdict);
     let mark = MARKS.iter().find(|(_, reason)| d.reason == Some(*reason)).map_or("", |(mark, _)| mark);
     format!("{word}{mark}")
 }
@@ -147,15 +201,19 @@ fn grid() -> Grid {
     grid
 }
 
-fn row(d: &Delta, label: &str) -> Vec<String> {
+/// Base, candidate, change and interval of a figure.
+pub(crate) fn amounts(d: &Delta) -> [String; 4] {
     let change = match d.change_share {
         Some(share) => signed_percent(share),
         None if d.change == 0.0 => "0".to_string(),
         None => format!("{}{}", if d.change > 0.0 { "+" } else { "" }, value_text(d.metric, d.change)),
     };
-    let values = [value_text(d.metric, d.base), value_text(d.metric, d.candidate)];
-    let [base, candidate] = values;
-    vec![label.to_string(), stat_text(&d.stat), base, candidate, change, interval_text(d), verdict_text(d)]
+    [value_text(d.metric, d.base), value_text(d.metric, d.candidate), change, interval_text(d)]
+}
+
+fn row(d: &Delta, label: &str) -> Vec<String> {
+    let names = [label.to_string(), stat_text(&d.stat)];
+    names.into_iter().chain(amounts(d)).chain([verdict_text(d)]).collect()
 }
 
 fn table<'a>(title: &str, shown: impl Iterator<Item = &'a Delta>, label: impl Fn(&Delta) -> String) -> Section {
@@ -182,9 +240,18 @@ fn decided(d: &Delta) -> bool {
     matches!(d.verdict, DeltaVerdict::Better | DeltaVerdict::Worse | DeltaVerdict::Different)
 }
 
+/// True for a figure that the short tables have: one that is always shown, or of which something is said.
+pub(crate) fn chosen(d: &Delta) -> bool {
+    decided(d)
+        || match d.scope {
+            DeltaScope::All => SHOWN.contains(&d.metric),
+            DeltaScope::Bucket { .. } => BY_BUCKET.contains(&d.metric) && d.stat == "p50",
+        }
+}
+
 fn whole_run(d: &RunDiff) -> Section {
     let all = || d.deltas.iter().filter(|x| x.scope == DeltaScope::All);
-    let shown = |x: &&Delta| SHOWN.contains(&x.metric) || decided(x);
+    let shown = |x: &&Delta| chosen(x);
     let mut s = table("The whole run, latencies in ms", all().filter(shown), |x| metric_label(x.metric).to_string());
     let hidden = all().filter(|x| !shown(x)).count();
     if hidden > 0 {
@@ -195,7 +262,7 @@ fn whole_run(d: &RunDiff) -> Section {
 
 fn buckets(d: &RunDiff) -> Option<Section> {
     let all = || d.deltas.iter().filter(|x| x.scope != DeltaScope::All);
-    let shown = |x: &&Delta| (BY_BUCKET.contains(&x.metric) && x.stat == "p50") || decided(x);
+    let shown = |x: &&Delta| chosen(x);
     let label = |x: &Delta| format!("{}, {}", scope_text(x.scope), metric_label(x.metric));
     let s = table("By prompt length (in tokens), latencies in ms", all().filter(shown), label);
     s.table.as_ref().is_some_and(|t| !t.rows.is_empty()).then_some(s)

@@ -3,7 +3,7 @@
 use crate::quantity::{bytes, number, percent, plain, signed_percent};
 use crate::wording::metric_label;
 use postrun_analysis::METRICS;
-use postrun_diff::{Delta, DeltaScope, DeltaVerdict, Overall, RunDiff, Why};
+use postrun_diff::{Delta, DeltaScope, DeltaVerdict, Overall, Reason, RunDiff, Why};
 use postrun_schema::Unit;
 
 /// A latency moved where its statistic did by more than this share.
@@ -68,6 +68,12 @@ pub(crate) fn change_text(d: &Delta) -> String {
     let unit = if in_ms { " ms" } else { "" };
     let share = d.change_share.map(|s| format!(" ({})", signed_percent(s))).unwrap_or_default();
     format!("{} {sign}{}{unit}{share}", name.trim_end(), value_text(d.metric, d.change))
+}
+
+/// Why no more is said of a change, where that can be said.
+pub(crate) fn why_not(d: &Delta) -> Option<&'static str> {
+    let unbounded = d.verdict == DeltaVerdict::Inconclusive && d.interval.contains(&None);
+    d.reason.map(Reason::text).or_else(|| unbounded.then_some("the runs are too short to bound it"))
 }
 
 /// All of it in one sentence.

@@ -5,6 +5,7 @@
 
 mod chart;
 mod client_section;
+mod comparison;
 mod csv;
 mod diagnosis_section;
 mod diff_json;
@@ -33,11 +34,12 @@ mod trend_section;
 mod wording;
 mod workload_section;
 
-pub use chart::{CHARTS, Chart, ChartError, Picture, Theme, pictures};
+pub use chart::{CHARTS, Chart, ChartError, DIFF_CHARTS, Picture, Theme, diff_pictures, pictures};
+pub use comparison::Comparison;
 pub use csv::{csv_field, to_csv};
 pub use diff_json::{DIFF_JSON_SCHEMA, DIFF_SCHEMA, TREND_JSON_SCHEMA, TREND_SCHEMA, diff_to_json, trend_to_json};
 pub use diff_text::{diff_to_markdown, diff_to_table, trend_to_markdown, trend_to_table};
-pub use html::to_html;
+pub use html::{diff_to_html, to_html};
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
 pub use parity::{

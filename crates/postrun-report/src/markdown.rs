@@ -1,7 +1,7 @@
 //! The report as Markdown that code-hosting sites render.
 
 use crate::diagnosis_section;
-use crate::markup::steers;
+use crate::markup::{own_command, steers};
 use crate::overview::overview;
 use crate::report::{Parts, Reports};
 use crate::section::{Grid, Section};
@@ -73,13 +73,6 @@ fn table(grid: &Grid, out: &mut String) {
     for line in &grid.rows {
         out.push_str(&row(&line.cells));
     }
-}
-
-/// A command of ours at the start of `text`, in backticks. Only letters stand in one, so it is no markup but a code span.
-fn own_command(text: &str) -> Option<&str> {
-    let inner = text.strip_prefix("`postrun ")?;
-    let end = inner.find(|c: char| !c.is_ascii_lowercase() && !matches!(c, ' ' | '_'))?;
-    inner[end..].starts_with('`').then(|| &text[..text.len() - inner.len() + end + 1])
 }
 
 /// Recorded text (labels, models, error messages) must not become markup.

@@ -26,6 +26,29 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
+/// A command of ours at the start of `text`, in backticks. Only letters stand in one, so it is no markup but a code span.
+pub(crate) fn own_command(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix("`postrun ")?;
+    let end = inner.find(|c: char| !c.is_ascii_lowercase() && !matches!(c, ' ' | '_'))?;
+    inner[end..].starts_with('`').then(|| &text[..text.len() - inner.len() + end + 1])
+}
+
+/// As [`escape`], with our own commands as code.
+pub(crate) fn with_commands(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find('`') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(&escape(before));
+        let command = own_command(from);
+        match command {
+            Some(command) => out.push_str(&format!("<code>{}</code>", command.trim_matches('`'))),
+            None => out.push('`'),
+        }
+        rest = &from[command.map_or(1, str::len)..];
+    }
+    out + &escape(rest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +58,10 @@ mod tests {
         assert_eq!(
             escape("<script>\"a\" & 'b'\u{7}</script>"),
             "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39; &lt;/script&gt;"
+        );
+        assert_eq!(
+            with_commands("a `postrun explain diff`, `postrun <b>` & `"),
+            "a <code>postrun explain diff</code>, `postrun &lt;b&gt;` &amp; `"
         );
     }
 }

@@ -11,6 +11,17 @@ use crate::metric::{Compute, Metric};
 use crate::metrics::METRICS;
 use crate::summary::Summary;
 
+/// Values of single requests of one metric that another convention defines, in the dataset's order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestColumn {
+    /// Metric id.
+    pub metric: &'static str,
+    /// In the metric's unit, NaN where a request has none; empty where the recording lacks a fact that the definition needs.
+    pub values: Vec<f64>,
+    /// For how many each value stands; `None`: for one.
+    pub weights: Option<Vec<f64>>,
+}
+
 /// A metric by another definition.
 struct Column {
     recipe: Recipe,
@@ -46,6 +57,22 @@ impl Redefined {
             Some((metric.id, value, missing))
         };
         Redefined { columns: METRICS.iter().map(column).collect(), runs: METRICS.iter().filter_map(run).collect() }
+    }
+
+    /// The values of single requests.
+    pub(crate) fn rows(&self) -> Vec<RequestColumn> {
+        let row = |(column, metric): (&Option<Column>, &&'static Metric)| {
+            let values = &column.as_ref()?.values;
+            let value = |v: &Option<Weighted>| v.map_or(f64::NAN, |(value, _)| value);
+            let weight = |v: &Option<Weighted>| v.map_or(0.0, |(_, weight)| weight);
+            let weigh = values.iter().flatten().any(|(_, weight)| *weight != 1.0);
+            Some(RequestColumn {
+                metric: metric.id,
+                values: values.iter().map(value).collect(),
+                weights: weigh.then(|| values.iter().map(weight).collect()),
+            })
+        };
+        self.columns.iter().zip(METRICS).filter_map(row).collect()
     }
 
     /// What is known of a part of the run: clients define their rates over all of it.

@@ -1,16 +1,32 @@
 //! The arguments of `postrun diff`.
 
-use super::{ComparisonFormat, ReadingArgs};
+use super::ReadingArgs;
 use crate::value;
-use clap::{Args, ValueHint};
-use postrun_analysis::BucketEdges;
+use clap::{Args, ValueEnum, ValueHint};
+use postrun_analysis::{BucketEdges, ClientConvention};
 use postrun_diff::Limit;
 use std::path::PathBuf;
+
+/// Form of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    /// Text for a terminal
+    Table,
+    /// Schema postrun.diff/1
+    Json,
+    /// For a pull request or a wiki
+    Markdown,
+    /// One page with charts that opens offline
+    Html,
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   postrun diff before/ after/
   postrun diff --base a1/ a2/ a3/ --candidate b1/ b2/ b3/
+  postrun diff before/ after/ -o diff.html
+  postrun diff before/ after/ --charts charts/
+  postrun diff aiperf/ guidellm/ --convention aiperf
   postrun diff before/ after/ --fail-on 'regression:p95.ttft>5'
   postrun diff before/ after/ --budget postrun.toml --strict --format markdown -o summary.md
 
@@ -27,12 +43,15 @@ pub struct DiffArgs {
     /// Repeats of the candidate
     #[arg(long, value_name = "RUN", num_args = 1.., requires = "base", value_hint = ValueHint::AnyPath)]
     pub candidate: Vec<String>,
-    /// Form of the comparison
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: ComparisonFormat,
+    /// Form of the comparison [default: by the ending of --output, else table]
+    #[arg(long, value_enum)]
+    pub format: Option<DiffFormat>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+    /// Write every chart of the comparison to this folder as SVG and PNG, light and dark
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub charts: Option<PathBuf>,
     /// Exit with 1 on a regression: `regression`, `regression:ttft>5` (more than 5 %), `regression:p95.ttft>5`; may be
     /// given several times
     #[arg(long, value_name = "WHAT", value_parser = Limit::regression)]
@@ -55,6 +74,10 @@ pub struct DiffArgs {
     /// Lower edges of the prompt-length buckets in tokens: `0,128,512,2k,8k` [default: automatic]
     #[arg(long, value_name = "EDGES", value_parser = value::buckets)]
     pub buckets: Option<BucketEdges>,
+    /// By whose definitions to compute the metrics of both sides: postrun, vllm, sglang, guidellm, aiperf, inference-perf,
+    /// evalscope, llmperf, tensorrt-llm or mlperf (see `postrun explain conventions`)
+    #[arg(long, value_name = "NAME", value_parser = value::convention, default_value = "postrun")]
+    pub convention: &'static ClientConvention,
     /// Thresholds and rules of your own for the diagnoses
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub rules: Option<PathBuf>,

@@ -18,7 +18,7 @@ mod trend;
 pub use completions::CompletionsArgs;
 pub use demo::DemoArgs;
 pub use diagnose::{DiagnoseArgs, DiagnosisFormat, FailOn};
-pub use diff::DiffArgs;
+pub use diff::{DiffArgs, DiffFormat};
 pub use explain::ExplainArgs;
 pub use export::ExportArgs;
 pub use ingest::IngestArgs;
@@ -28,9 +28,9 @@ pub use man::ManArgs;
 pub use parity::{ParityArgs, ParityFormat};
 pub use report::{ReportArgs, ReportFormat};
 pub use simulate::SimulateArgs;
-pub use trend::{TrendArgs, TrendOrder};
+pub use trend::{TrendArgs, TrendFormat, TrendOrder};
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueHint};
 use std::path::PathBuf;
 
 /// Reads recorded LLM-inference benchmark runs and says what was slow, for whom, since when, and why.
@@ -115,15 +115,4 @@ pub struct FileArgs {
     /// decompression bomb and is an error
     #[arg(long, value_name = "TIMES", default_value_t = postrun_ingest::MOST_TIMES)]
     pub max_expansion: u64,
-}
-
-/// Form of a comparison or a trend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ComparisonFormat {
-    /// Text for a terminal
-    Table,
-    /// Schema postrun.diff/1, postrun.trend/1
-    Json,
-    /// For a pull request or a wiki
-    Markdown,
 }

@@ -1,9 +1,20 @@
 //! The arguments of `postrun trend`.
 
-use super::{ComparisonFormat, ReadingArgs};
+use super::ReadingArgs;
 use crate::value;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
+
+/// Form of a trend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TrendFormat {
+    /// Text for a terminal
+    Table,
+    /// Schema postrun.trend/1
+    Json,
+    /// For a pull request or a wiki
+    Markdown,
+}
 
 /// What orders the runs of a trend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -29,7 +40,7 @@ pub struct TrendArgs {
     pub by: Option<TrendOrder>,
     /// Form of the trend
     #[arg(long, value_enum, default_value = "table")]
-    pub format: ComparisonFormat,
+    pub format: TrendFormat,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,

@@ -1,28 +1,37 @@
-//! `postrun report RUN --charts DIR`: every chart as files, SVG and PNG.
+//! `postrun report RUN --charts DIR` and `postrun diff BASE CANDIDATE --charts DIR`: every chart as files, SVG and PNG.
 
 use crate::error::CliError;
 use crate::output::{file_names, say, write_file};
 use postrun_report::{Picture, Reports, Theme, pictures};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes what can be drawn below `dir`, a folder a run where there are several, and says what cannot.
 pub fn write(reports: &Reports, dir: &Path) -> Result<(), CliError> {
     let several = reports.runs.len() > 1;
     let labels = || reports.runs.iter().map(|r| r.run.manifest.label.as_str());
     let folders: BTreeMap<&str, String> = labels().zip(file_names(labels())).collect();
+    let folder = |picture: &Picture<'_>| match picture.run.and_then(|run| folders.get(run)) {
+        Some(name) if several => dir.join(format!("run={name}")),
+        _ => dir.to_path_buf(),
+    };
+    write_all(&pictures(reports), dir, folder)
+}
+
+/// The same of a comparison, in one folder.
+pub fn write_comparison(pictures: &[Picture<'_>], dir: &Path) -> Result<(), CliError> {
+    write_all(pictures, dir, |_| dir.to_path_buf())
+}
+
+fn write_all(pictures: &[Picture<'_>], dir: &Path, folder: impl Fn(&Picture<'_>) -> PathBuf) -> Result<(), CliError> {
     let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut written = 0;
-    let pictures = pictures(reports);
-    for picture in &pictures {
+    for picture in pictures {
         if let Some(why) = picture.missing() {
             missing.entry(why).or_default().insert(picture.chart.id);
             continue;
         }
-        let folder = match picture.run.and_then(|run| folders.get(run)) {
-            Some(name) if several => dir.join(format!("run={name}")),
-            _ => dir.to_path_buf(),
-        };
+        let folder = folder(picture);
         std::fs::create_dir_all(&folder).map_err(|source| written_to(&folder, source))?;
         write_forms(picture, &folder)?;
         written += 1;

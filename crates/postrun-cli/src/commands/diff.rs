@@ -1,22 +1,36 @@
 //! `postrun diff BASE CANDIDATE`: what changed, beyond noise.
 
-use super::report::{rules, tell_apart};
+use super::charts;
+use super::report::{form_by_ending, rules, tell_apart};
 use super::runs::{self, Runs};
-use crate::args::{ComparisonFormat, DiffArgs};
+use crate::args::{DiffArgs, DiffFormat};
 use crate::error::CliError;
 use crate::exit::Compared;
 use crate::output::{print, styled, width, write_file};
 use postrun_analysis::{BucketEdges, Options, RunAnalysis, analyse, samples, shared_edges};
 use postrun_diagnose::{RuleSet, diagnose};
-use postrun_diff::{Budget, Overall, Settings, Side, SideRun, diff, noise_of_repeats};
-use postrun_report::{Look, diff_to_json, diff_to_markdown, diff_to_table};
+use postrun_diff::{Budget, DRAWN_PERCENTILES, Overall, Settings, Side, SideRun, diff, noise_of_repeats};
+use postrun_report::{Comparison, Look, diff_pictures, diff_to_html, diff_to_json, diff_to_markdown, diff_to_table};
 use postrun_schema::Dataset;
 use std::path::Path;
 
+/// Forms by the ending of a file.
+const FORMS: [(&[&str], DiffFormat); 4] = [
+    (&["html", "htm"], DiffFormat::Html),
+    (&["json"], DiffFormat::Json),
+    (&["md", "markdown"], DiffFormat::Markdown),
+    (&["txt"], DiffFormat::Table),
+];
+
 pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
+    let format = match args.format {
+        Some(format) => format,
+        None => form_by_ending(args.output.as_deref(), &FORMS)?,
+    };
     let rules = rules(args.rules.as_deref())?;
     let mut budget = args.budget.as_deref().map_or(Ok(Budget::default()), read_budget)?;
-    let settings = settings(&args, &budget)?;
+    let drawn = format == DiffFormat::Html || args.charts.is_some();
+    let settings = Settings { drawn, ..settings(&args, &budget)? };
     let (base, candidate) = match args.runs.as_slice() {
         [base, candidate] => (one(base, &args)?, one(candidate, &args)?),
         _ => (repeats(&args.base, &args)?, repeats(&args.candidate, &args)?),
@@ -25,21 +39,29 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
         Some(edges) => edges.clone(),
         None => shared_edges(&datasets(&base).chain(datasets(&candidate)).collect::<Vec<_>>())?,
     };
-    let mut base = side(&base, &edges, &rules)?;
-    let mut candidate = side(&candidate, &edges, &rules)?;
+    let percentiles = if drawn { DRAWN_PERCENTILES.to_vec() } else { Vec::new() };
+    let options = Options { shapes: drawn, percentiles, convention: args.convention, ..Options::default() };
+    let mut base = side(&base, &edges, &options, &rules)?;
+    let mut candidate = side(&candidate, &edges, &options, &rules)?;
     let runs = base.runs.iter_mut().chain(&mut candidate.runs);
     tell_apart(runs.map(|r| &mut r.run.manifest.label));
     let found = diff(&base, &candidate, &edges, &settings);
 
     budget.limits.extend(args.fail_on);
     let (breaches, not_judged) = (budget.breaches(&found), budget.not_judged(&found));
-    let text = match args.format {
-        ComparisonFormat::Table => {
+    let (breaches, not_judged) = (breaches.as_slice(), not_judged.as_slice());
+    let comparison = Comparison { diff: &found, base: &base, candidate: &candidate, breaches, not_judged };
+    if let Some(dir) = &args.charts {
+        charts::write_comparison(&diff_pictures(&comparison), dir)?;
+    }
+    let text = match format {
+        DiffFormat::Table => {
             let look = Look { width: width(), styled: styled() && args.output.is_none() };
-            diff_to_table(&found, &breaches, &not_judged, look)
+            diff_to_table(&found, breaches, not_judged, look)
         }
-        ComparisonFormat::Markdown => diff_to_markdown(&found, &breaches, &not_judged),
-        ComparisonFormat::Json => diff_to_json(&found, &breaches, &not_judged)?,
+        DiffFormat::Markdown => diff_to_markdown(&found, breaches, not_judged),
+        DiffFormat::Html => diff_to_html(&comparison)?,
+        DiffFormat::Json => diff_to_json(&found, breaches, not_judged)?,
     };
     match &args.output {
         Some(path) => write_file(path, &text)?,
@@ -72,7 +94,8 @@ fn settings(args: &DiffArgs, budget: &Budget) -> Result<Settings, CliError> {
     }
     if !args.noise_from.is_empty() {
         let earlier = repeats(&args.noise_from, args)?;
-        let analysed = datasets(&earlier).map(|d| analyse(d, &Options::default())).collect::<Result<Vec<_>, _>>()?;
+        let options = Options { convention: args.convention, ..Options::default() };
+        let analysed = datasets(&earlier).map(|d| analyse(d, &options)).collect::<Result<Vec<_>, _>>()?;
         out.run_noise = noise_of_repeats(&analysed).ok_or_else(|| {
             let n = analysed.len();
             CliError::Argument(format!("--noise-from needs three or more runs with latencies; these are {n}"))
@@ -105,8 +128,8 @@ fn datasets(opened: &[Runs]) -> impl Iterator<Item = &Dataset> {
     opened.iter().flat_map(|r| &r.datasets)
 }
 
-fn side(opened: &[Runs], edges: &BucketEdges, rules: &RuleSet) -> Result<Side, CliError> {
-    let options = Options { buckets: Some(edges.clone()), ..Options::default() };
+fn side(opened: &[Runs], edges: &BucketEdges, options: &Options, rules: &RuleSet) -> Result<Side, CliError> {
+    let options = Options { buckets: Some(edges.clone()), rows: true, ..options.clone() };
     let one = |dataset: &Dataset| -> Result<SideRun, CliError> {
         let run: RunAnalysis = analyse(dataset, &options)?;
         Ok(SideRun { samples: samples(dataset, &run, edges)?, diagnosis: diagnose(&run, rules), run })

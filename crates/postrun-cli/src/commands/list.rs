@@ -7,7 +7,7 @@ use postrun_analysis::{METRICS, TOPICS};
 use postrun_diagnose::RULES;
 use postrun_diff::PAGES;
 use postrun_ingest::{INGESTORS, LIMITS};
-use postrun_report::CHARTS;
+use postrun_report::{CHARTS, DIFF_CHARTS};
 use postrun_schema::IssueCode;
 use postrun_simulate::{Cause, scenarios};
 
@@ -16,7 +16,7 @@ pub fn run(args: ListArgs) -> Result<(), CliError> {
         ListWhat::Formats => INGESTORS.iter().map(|i| (i.id.to_string(), i.doc.headline())).collect(),
         ListWhat::Metrics => METRICS.iter().map(|m| (m.id.to_string(), m.doc.headline())).collect(),
         ListWhat::Rules => RULES.iter().map(|r| (r.id.to_string(), r.doc.headline())).collect(),
-        ListWhat::Charts => CHARTS.iter().map(|c| (c.id.to_string(), c.about())).collect(),
+        ListWhat::Charts => CHARTS.iter().chain(DIFF_CHARTS).map(|c| (c.id.to_string(), c.about())).collect(),
         ListWhat::Scenarios => scenarios().into_iter().map(|s| (s.name, shows(&s.causes))).collect(),
         ListWhat::Topics => {
             let limits = ("limits", LIMITS.headline());

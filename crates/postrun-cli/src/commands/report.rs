@@ -11,10 +11,19 @@ use postrun_report::{Look, Parts, Report, Reports, to_csv, to_html, to_json, to_
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// Forms by the ending of a file.
+const FORMS: [(&[&str], ReportFormat); 5] = [
+    (&["html", "htm"], ReportFormat::Html),
+    (&["json"], ReportFormat::Json),
+    (&["md", "markdown"], ReportFormat::Markdown),
+    (&["csv"], ReportFormat::Csv),
+    (&["txt"], ReportFormat::Table),
+];
+
 pub fn run(args: ReportArgs) -> Result<(), CliError> {
     let format = match args.format {
         Some(format) => format,
-        None => by_ending(args.output.as_deref())?,
+        None => form_by_ending(args.output.as_deref(), &FORMS)?,
     };
     let rules = rules(args.rules.as_deref())?;
     let reading = runs::options(&args.reading)?;
@@ -33,6 +42,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         convention: args.convention,
         shapes: format == ReportFormat::Html || args.charts.is_some(),
         curves: false,
+        rows: false,
         metrics_only: format == ReportFormat::Csv,
     };
     let reports = reports(&opened, &options, &rules)?;
@@ -73,18 +83,17 @@ pub fn rules(file: Option<&Path>) -> Result<RuleSet, CliError> {
     Ok(RuleSet::from_toml(&name, &text)?)
 }
 
-fn by_ending(output: Option<&Path>) -> Result<ReportFormat, CliError> {
-    let Some(path) = output else { return Ok(ReportFormat::Table) };
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("json") => Ok(ReportFormat::Json),
-        Some("md" | "markdown") => Ok(ReportFormat::Markdown),
-        Some("html" | "htm") => Ok(ReportFormat::Html),
-        Some("csv") => Ok(ReportFormat::Csv),
-        Some("txt") | None => Ok(ReportFormat::Table),
-        Some(other) => Err(CliError::Argument(format!(
-            "no form of report goes with the ending .{other}; known: .html, .json, .md, .csv, .txt; or name one with --format"
-        ))),
-    }
+/// The form that goes with the ending of the file to write; text without a file or an ending, which is the last of `forms`.
+pub fn form_by_ending<F: Copy>(output: Option<&Path>, forms: &[(&[&str], F)]) -> Result<F, CliError> {
+    let ending = output.and_then(|path| path.extension()?.to_str()).unwrap_or("txt");
+    let found = forms.iter().find(|(endings, _)| endings.contains(&ending));
+    found.map(|(_, form)| *form).ok_or_else(|| {
+        let known: Vec<String> = forms.iter().filter_map(|(e, _)| Some(format!(".{}", e.first()?))).collect();
+        let known = known.join(", ");
+        CliError::Argument(format!(
+            "no form of report goes with the ending .{ending}; known: {known}; or name one with --format"
+        ))
+    })
 }
 
 /// Datasets from different places may have the same label.

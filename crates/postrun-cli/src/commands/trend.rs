@@ -2,7 +2,7 @@
 
 use super::report::tell_apart;
 use super::runs;
-use crate::args::{ComparisonFormat, TrendArgs, TrendOrder};
+use crate::args::{TrendArgs, TrendFormat, TrendOrder};
 use crate::error::CliError;
 use crate::output::{print, styled, width, write_file};
 use postrun_analysis::{Options, analyse};
@@ -40,11 +40,11 @@ pub fn run(args: TrendArgs) -> Result<(), CliError> {
         return Err(CliError::Argument(text.to_string()));
     }
     let text = match args.format {
-        ComparisonFormat::Table => {
+        TrendFormat::Table => {
             trend_to_table(&found, Look { width: width(), styled: styled() && args.output.is_none() })
         }
-        ComparisonFormat::Markdown => trend_to_markdown(&found),
-        ComparisonFormat::Json => trend_to_json(&found)?,
+        TrendFormat::Markdown => trend_to_markdown(&found),
+        TrendFormat::Json => trend_to_json(&found)?,
     };
     match &args.output {
         Some(path) => write_file(path, &text),

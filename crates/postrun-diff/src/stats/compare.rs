@@ -9,6 +9,8 @@ pub(crate) struct Pair {
     pub base: Vec<Figure>,
     pub candidate: Vec<Figure>,
     pub scale: Scale,
+    /// Counted among the comparisons that hold together; else only drawn, with the width that these need.
+    pub tested: bool,
     /// Which comparisons are corrected together.
     pub family: usize,
     /// Its series decides how long blocks are.
@@ -85,8 +87,9 @@ pub(crate) fn compare(pairs: &[Pair], levels: &[f64]) -> Joint {
     let stretches = differences.first().map_or(1, Vec::len);
     let length = block::at_least(length, stretches);
     let long = (stretches / block::LONG_BLOCKS).max(length);
-    let families: Vec<usize> = pairs.iter().map(|p| p.family).collect();
-    let critical = joint::critical(&differences, &families, levels, length);
+    let tested = pairs.iter().zip(&differences).filter(|(p, _)| p.tested);
+    let (families, tested): (Vec<usize>, Vec<Adds>) = tested.map(|(p, d)| (p.family, d.clone())).unzip();
+    let critical = joint::critical(&tested, &families, levels, length);
     let change = |i: usize| {
         let (pair, (a, b), difference) = (&pairs[i], &sides[i], &differences[i]);
         let spread = joint::spread(difference, length).max(joint::spread(difference, long));

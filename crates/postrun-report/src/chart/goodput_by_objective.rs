@@ -16,7 +16,7 @@ pub(super) static GOODPUT_BY_OBJECTIVE: Chart = Chart {
     title: "Goodput by objective",
     shows: &["goodput*"],
     doc: Doc::from_source(include_str!("goodput_by_objective.rs")),
-    build: Build::OfRun(build),
+    build: Build::Run(build),
 };
 
 fn build(report: &Report) -> Built {

@@ -16,7 +16,7 @@ pub(super) static ITL_DISTRIBUTION: Chart = Chart {
     title: "Inter-token latency",
     shows: &["itl_ms", "itl_per_token_ms", "tokens_per_chunk"],
     doc: Doc::from_source(include_str!("itl_distribution.rs")),
-    build: Build::OfRun(build),
+    build: Build::Run(build),
 };
 
 const FEWEST_BARS: f64 = 16.0;

@@ -16,7 +16,7 @@ pub(super) static ITL_OVER_TIME: Chart = Chart {
     title: "ITL and long pauses over time",
     shows: &["stalls.*", "itl_ms"],
     doc: Doc::from_source(include_str!("itl_over_time.rs")),
-    build: Build::OfRun(build),
+    build: Build::Run(build),
 };
 
 /// Pauses drawn, the longest first.

@@ -16,7 +16,7 @@ pub(super) static LATENCY_CDF: Chart = Chart {
     title: "Latency percentiles",
     shows: &["e2e_ms", "tpot_ms", "itl_per_token_ms", "normalized_latency_ms", "ttft_ms", "itl_ms"],
     doc: Doc::from_source(include_str!("latency_cdf.rs")),
-    build: Build::OfRun(build),
+    build: Build::Run(build),
 };
 
 const SHOWN: [&str; 3] = ["ttft_ms", "tpot_ms", "e2e_ms"];
@@ -62,7 +62,7 @@ fn curves(shapes: &Shapes) -> Vec<Curve> {
 }
 
 /// Shares below the upper ends of bins; of those so close that nobody sees them apart, one.
-fn cumulative(bins: &[GapBin], count: u64) -> Vec<(f64, f64)> {
+pub(super) fn cumulative(bins: &[GapBin], count: u64) -> Vec<(f64, f64)> {
     let mut below = 0;
     let mut out: Vec<(f64, f64)> = bins.first().map(|b| (0.0, GapBin::start_ns(b.place))).into_iter().collect();
     for bin in bins {

@@ -18,7 +18,7 @@ pub(super) static LATENCY_OVER_TIME: Chart = Chart {
     title: "Latency over time",
     shows: &["change_point", "ttft_by_send_order", "crowding", "ttft_ms", "itl_ms"],
     doc: Doc::from_source(include_str!("latency_over_time.rs")),
-    build: Build::OfRun(build),
+    build: Build::Run(build),
 };
 
 /// A latency: its name, its colour, its summary in a window.

@@ -15,7 +15,7 @@ pub(super) static LENGTH_DISTRIBUTION: Chart = Chart {
     title: "Prompt and output lengths",
     shows: &["prompt_length", "output_length"],
     doc: Doc::from_source(include_str!("length_distribution.rs")),
-    build: Build::OfRun(build),
+    build: Build::Run(build),
 };
 
 const SHOWN: [&str; 2] = ["prompt_length", "output_length"];

@@ -32,7 +32,7 @@ pub(super) static LOAD_OVER_TIME: Chart = Chart {
         "failures_in_one_tenth",
     ],
     doc: Doc::from_source(include_str!("load_over_time.rs")),
-    build: Build::OfRun(build),
+    build: Build::Run(build),
 };
 
 /// Height of the first panel.

@@ -4,6 +4,7 @@
 //! A chart whose figures are missing is absent, and says why. None draws one mark for each request of a large run.
 
 mod axis;
+mod diff;
 mod error;
 mod figure;
 mod font;
@@ -29,11 +30,13 @@ mod throughput_latency;
 mod ttft_by_prompt_length;
 mod words;
 
+pub use diff::{DIFF_CHARTS, diff_pictures};
 pub use error::ChartError;
 pub use ink::Theme;
 
 pub(crate) use ink::dark_rules;
 
+use crate::comparison::Comparison;
 use crate::report::{Report, Reports};
 use figure::Figure;
 use postrun_analysis::{RunAnalysis, Shapes};
@@ -55,8 +58,9 @@ pub struct Chart {
 type Built = Result<Figure, String>;
 
 enum Build {
-    OfRun(fn(&Report) -> Built),
-    OfAll(fn(&Reports) -> Built),
+    Run(fn(&Report) -> Built),
+    All(fn(&Reports) -> Built),
+    Diff(fn(&Comparison<'_>) -> Built),
 }
 
 /// Every chart, in the order of a report.
@@ -90,11 +94,11 @@ impl Chart {
     }
 }
 
-/// A chart of one run, or of all of them.
+/// A chart of one run, of all of them, or of two sides.
 pub struct Picture<'a> {
     /// Which chart.
     pub chart: &'static Chart,
-    /// Label of the run; `None`: of all runs.
+    /// Label of the run; `None`: of several.
     pub run: Option<&'a str>,
     figure: Built,
 }
@@ -135,8 +139,8 @@ fn lacking(run: &RunAnalysis, not_recorded: &str) -> String {
 /// The charts of one run.
 pub(crate) fn of_run(report: &Report) -> Vec<Picture<'_>> {
     let picture = |chart: &&'static Chart| match chart.build {
-        Build::OfRun(build) => Some(Picture { chart, run: Some(&report.run.manifest.label), figure: build(report) }),
-        Build::OfAll(_) => None,
+        Build::Run(build) => Some(Picture { chart, run: Some(&report.run.manifest.label), figure: build(report) }),
+        _ => None,
     };
     CHARTS.iter().filter_map(picture).collect()
 }
@@ -144,8 +148,8 @@ pub(crate) fn of_run(report: &Report) -> Vec<Picture<'_>> {
 /// The charts that compare runs.
 pub(crate) fn of_all(reports: &Reports) -> Vec<Picture<'_>> {
     let picture = |chart: &&'static Chart| match chart.build {
-        Build::OfAll(build) => Some(Picture { chart, run: None, figure: build(reports) }),
-        Build::OfRun(_) => None,
+        Build::All(build) => Some(Picture { chart, run: None, figure: build(reports) }),
+        _ => None,
     };
     CHARTS.iter().filter_map(picture).filter(|_| reports.runs.len() > 1).collect()
 }

@@ -5,7 +5,7 @@ use super::figure::{Mark, Panel, Spot};
 use super::ink::Ink;
 
 /// Percentiles named when hovering.
-const NAMED: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
+pub(super) const NAMED: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 
 /// How to read the scale.
 pub(super) const SCALE_NOTE: &str = "The scale widens towards 100: from P90 to P99 and from P99 to P99.9 are equally far. A curve ends where one value is left above it.";
@@ -40,10 +40,7 @@ pub(super) fn panel(curves: &[Curve], unit: &CurveUnit) -> (Panel, Vec<Spot>) {
     let mut spots = Vec::new();
     for c in curves {
         let own = 100.0 * (1.0 - 1.0 / c.count.max(2) as f64);
-        let end = own.min(top);
-        let inside = c.points.iter().filter(|(p, _)| *p < end).map(|(p, v)| ((unit.of)(*v), Some(*p)));
-        let last = value_at(&c.points, end).map(|v| ((unit.of)(v), Some(end)));
-        marks.push(Mark::line(inside.chain(last).collect(), c.ink, ""));
+        marks.push(Mark::line(drawn_to(c, top, unit.of).1, c.ink, ""));
         for p in NAMED.iter().filter(|p| **p <= own) {
             let Some(v) = value_at(&c.points, *p) else { continue };
             let place = (unit.of)(v);
@@ -60,6 +57,15 @@ pub(super) fn panel(curves: &[Curve], unit: &CurveUnit) -> (Panel, Vec<Spot>) {
     (Panel { height: 300.0, x, y, marks }, spots)
 }
 
+/// The points of a curve up to where one value is left above it, at most up to `top`, with that end; `of` gives the place of a
+/// value.
+pub(super) fn drawn_to(c: &Curve, top: f64, of: fn(f64) -> f64) -> (f64, Vec<(f64, Option<f64>)>) {
+    let end = (100.0 * (1.0 - 1.0 / c.count.max(2) as f64)).min(top);
+    let inside = c.points.iter().filter(|(p, _)| *p < end).map(|(p, v)| (of(*v), Some(*p)));
+    let last = value_at(&c.points, end).map(|v| (of(v), Some(end)));
+    (end, inside.chain(last).collect())
+}
+
 /// Median and P99 of each curve.
 pub(super) fn in_words(curves: &[Curve], unit: &CurveUnit) -> String {
     let one = |c: &Curve| {
@@ -70,7 +76,7 @@ pub(super) fn in_words(curves: &[Curve], unit: &CurveUnit) -> String {
 }
 
 /// The value at a percentile, between the nearest two points.
-fn value_at(points: &[(f64, f64)], p: f64) -> Option<f64> {
+pub(super) fn value_at(points: &[(f64, f64)], p: f64) -> Option<f64> {
     let after = points.iter().position(|(at, _)| *at >= p)?;
     let (p1, v1) = points[after];
     let (p0, v0) = if after > 0 { points[after - 1] } else { (p1, v1) };

@@ -26,7 +26,7 @@ pub(super) static PHASE_BREAKDOWN: Chart = Chart {
         "server_ttft_ms",
     ],
     doc: Doc::from_source(include_str!("phase_breakdown.rs")),
-    build: Build::OfRun(build),
+    build: Build::Run(build),
 };
 
 const ROW: f64 = 26.0;

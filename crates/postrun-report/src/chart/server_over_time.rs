@@ -25,7 +25,7 @@ pub(super) static SERVER_OVER_TIME: Chart = Chart {
         "gpu_*",
     ],
     doc: Doc::from_source(include_str!("server_over_time.rs")),
-    build: Build::OfRun(build),
+    build: Build::Run(build),
 };
 
 type Get = fn(&TimelineWindow) -> Option<f64>;

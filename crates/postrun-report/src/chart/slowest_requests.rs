@@ -15,7 +15,7 @@ pub(super) static SLOWEST_REQUESTS: Chart = Chart {
     title: "The slowest requests",
     shows: &["request_preemptions", "preempted_*", "e2e_ms"],
     doc: Doc::from_source(include_str!("slowest_requests.rs")),
-    build: Build::OfRun(build),
+    build: Build::Run(build),
 };
 
 const SHOWN: usize = 25;

@@ -16,7 +16,7 @@ pub(super) static THROUGHPUT_LATENCY: Chart = Chart {
     title: "Throughput against latency",
     shows: &["load", "output_tokens_per_s", "requests_per_s"],
     doc: Doc::from_source(include_str!("throughput_latency.rs")),
-    build: Build::OfAll(build),
+    build: Build::All(build),
 };
 
 /// Loads named beside their points; of more, some.

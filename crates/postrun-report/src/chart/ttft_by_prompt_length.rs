@@ -22,7 +22,7 @@ pub(super) static TTFT_BY_PROMPT_LENGTH: Chart = Chart {
         "prefill_ms",
     ],
     doc: Doc::from_source(include_str!("ttft_by_prompt_length.rs")),
-    build: Build::OfRun(build),
+    build: Build::Run(build),
 };
 
 /// Shades of the density, each for twice and more the requests of the one before.

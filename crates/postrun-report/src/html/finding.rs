@@ -87,7 +87,7 @@ fn chart_of<'a>(figure: &str, pictures: &'a [Picture<'a>]) -> Option<&'a Picture
 }
 
 /// With a capital and a full stop.
-fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let start: String = chars.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
     let end = if text.ends_with('.') { "" } else { "." };

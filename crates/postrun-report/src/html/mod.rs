@@ -1,9 +1,11 @@
-//! The report as one HTML file that opens offline: verdict and findings first, each with links to what proves it.
+//! The report and the comparison as one HTML file each, which opens offline: verdict and findings first, each with links to
+//! what proves it.
 //!
 //! Everything is in the file; its content-security policy lets nothing be loaded, and names the one style sheet and the one
 //! script by their hashes. The script only adds to a page that says everything without it. Recorded text is escaped.
 
 mod configuration;
+mod diff;
 mod finding;
 mod limits;
 mod policy;
@@ -18,12 +20,13 @@ use crate::markup::escape;
 use crate::overview::overview;
 use crate::report::Reports;
 
+pub use diff::diff_to_html;
+
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The page of all `reports`.
 pub fn to_html(reports: &Reports) -> Result<String, ChartError> {
-    let style = format!("{STYLE}@media screen and (prefers-color-scheme:dark){{{}}}\n", dark_rules("svg.chart"));
     let title = match reports.runs.as_slice() {
         [one] => format!("{} · postrun report", one.run.manifest.label),
         runs => format!("{} runs · postrun report", runs.len()),
@@ -35,19 +38,24 @@ pub fn to_html(reports: &Reports) -> Result<String, ChartError> {
     for (i, report) in reports.runs.iter().enumerate() {
         main.push_str(&run::section(report, i + 1, reports.runs.len() > 1)?);
     }
-    Ok(format!(
+    Ok(document(&title, "report", &contents(reports), &main))
+}
+
+/// A whole page; `what` it is, in a word.
+fn document(title: &str, what: &str, contents: &str, main: &str) -> String {
+    let style = format!("{STYLE}@media screen and (prefers-color-scheme:dark){{{}}}\n", dark_rules("svg.chart"));
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
          <title>{}</title>\n<style>{style}</style>\n</head>\n<body>\n\
-         <a class=\"skip\" href=\"#main\">Skip to the report</a>\n\
-         <header><p class=\"brand\">postrun report</p>{}</header>\n<main id=\"main\" tabindex=\"-1\">\n{main}</main>\n\
+         <a class=\"skip\" href=\"#main\">Skip to the {what}</a>\n\
+         <header><p class=\"brand\">postrun {what}</p>{contents}</header>\n<main id=\"main\" tabindex=\"-1\">\n{main}</main>\n\
          <div id=\"tip\" role=\"status\" hidden></div>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
         policy::content(&style, SCRIPT),
-        escape(&title),
-        contents(reports),
-    ))
+        escape(title),
+    )
 }
 
 /// Where to go.

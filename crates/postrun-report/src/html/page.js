@@ -64,7 +64,7 @@
     });
   }
 
-  // Filters of the table of requests.
+  // Filters of tables.
   for (const controls of all(".controls")) {
     const rows = [...document.getElementById(controls.dataset.filter).tBodies[0].rows];
     const said = controls.querySelector("output");

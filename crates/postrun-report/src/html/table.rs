@@ -1,6 +1,6 @@
 //! Sections and tables as HTML.
 
-use crate::markup::escape;
+use crate::markup::{escape, with_commands};
 use crate::section::{Grid, Section};
 
 /// Where the first cell of row `i` leads, if anywhere.
@@ -13,18 +13,23 @@ pub(super) fn section(s: &Section, id: &str, level: usize, link: RowLink<'_>) ->
     if let Some(table) = &s.table {
         out.push_str(&grid(table, id, &s.title, link));
     }
-    s.notes.iter().for_each(|note| out.push_str(&format!("<p class=\"note\">{}</p>\n", escape(note))));
+    s.notes.iter().for_each(|note| out.push_str(&format!("<p class=\"note\">{}</p>\n", with_commands(note))));
     out.push_str("</section>\n");
     out
 }
 
-/// Sentences; what is indented belongs to the one before.
-fn lines(lines: &[String]) -> String {
+/// Sentences; what is indented belongs to the one before, and may begin with a label.
+pub(super) fn lines(lines: &[String]) -> String {
     let mut out = String::new();
     for line in lines.iter().filter(|l| !l.is_empty()) {
-        let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let class = if line.starts_with("  ") { " class=\"more\"" } else { "" };
-        out.push_str(&format!("<p{class}>{}</p>\n", escape(&words)));
+        let words = |text: &str| with_commands(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+        out.push_str(&match line.strip_prefix("  ").map(|rest| rest.split_once("  ")) {
+            Some(Some((label, rest))) if !label.is_empty() => {
+                format!("<p class=\"more\"><b>{}</b> {}</p>\n", words(label), words(rest))
+            }
+            Some(_) => format!("<p class=\"more\">{}</p>\n", words(line)),
+            None => format!("<p>{}</p>\n", words(line)),
+        });
     }
     out
 }
