@@ -111,7 +111,11 @@ impl Bench {
             if let Err(why) = &prepared {
                 duckdb.command = Err(why.clone());
             }
-            let contestants = [contestant("postrun report", |_| report(&tables)), duckdb];
+            let contestants = [
+                contestant("postrun figures, CSV", |_| figures(&tables)),
+                contestant("postrun report, JSON", |_| report(&tables)),
+                duckdb,
+            ];
             let all = race::race(&contestants, self.options.rounds, &pin, &self.folder)?;
             self.conclude(&all)?;
             if cores == 1 {

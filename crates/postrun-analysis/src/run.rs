@@ -51,7 +51,8 @@ pub struct Options {
     pub curves: bool,
     /// Also the values of single requests by another convention, which `samples` takes.
     pub rows: bool,
-    /// Metrics alone: long pauses are judged only where a metric rests on them, and no evidence for a diagnosis is collected.
+    /// Metrics alone: long pauses are judged only where a metric rests on them, no evidence for a diagnosis is collected, and the
+    /// timeline has no gaps.
     pub metrics_only: bool,
 }
 
@@ -176,7 +177,7 @@ pub fn analyse(dataset: &Dataset, options: &Options) -> Result<RunAnalysis, Anal
         n_buckets: edges.0.len() + 1,
         window,
         steady: found.as_ref().ok().map(|f| f.0),
-        timeline: axis,
+        timeline: axis.filter(|_| !options.metrics_only),
         percentiles: &percentiles,
         tracks: &tracks,
         rules: &gap_rules(client, &reported),

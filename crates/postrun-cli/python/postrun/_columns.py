@@ -79,6 +79,11 @@ COLUMNS: dict[str, dict[str, type[pl.DataType]]] = {
         "convention": pl.String,
         "key": pl.String,
     },
+    "extras": {
+        "request": pl.UInt32,
+        "name": pl.String,
+        "value": pl.Float64,
+    },
 }
 
 # Columns that are never null, and so never absent.
@@ -88,4 +93,5 @@ REQUIRED: dict[str, frozenset[str]] = {
     "events": frozenset({"at_ns", "kind"}),
     "samples": frozenset({"at_ns", "series", "value"}),
     "reported": frozenset({"metric", "stat", "unit", "convention", "key"}),
+    "extras": frozenset({"request", "name", "value"}),
 }

@@ -275,7 +275,7 @@ mod tests {
     fn sink() -> (ServerSink, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("server.log");
-        std::fs::write(&path, "").unwrap();
+        std::fs::write(&path, "a line\n").unwrap();
         let source = Source::open(&Input::Path(path), Watch::default()).unwrap();
         (ServerSink::create(&source, "a_log", &dir.path().join("spool")).unwrap(), dir)
     }
