@@ -122,6 +122,18 @@ fn other_failures_let_no_improvement_stand() {
 }
 
 #[test]
+fn that_nothing_was_answered_is_a_regression() {
+    let dir = tempfile::tempdir().unwrap();
+    let (base, silent) = pair(dir.path(), |made| made.fails_every = 1);
+    let ran = diff(&base, &silent, &["--fail-on", "regression"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let json = ran.json();
+    assert_eq!(delta(&json, "failure_rate", "value")["verdict"], "worse");
+    assert_eq!(verdicts(&json, "worse").len(), 1, "of latencies nothing is said");
+    assert_eq!(diff(&silent, &base, &["--fail-on", "regression"]).code, 0);
+}
+
+#[test]
 fn a_shift_of_the_mix_is_no_change_of_the_system() {
     let file = |name: &str| fixture("cases/b14_mix_shift/input").join(name);
     let ran = diff(&file("a.json"), &file("b.json"), &["--buckets", "0,1k", "--fail-on", "regression"]);

@@ -2,7 +2,8 @@
 //!
 //! - `margin = 2` and `run_noise = 10`, in percent, set what `--margin` and `--run-noise` set.
 //! - Each `[[limit]]` names a `metric`, a `stat` (p95 unless said otherwise; value for rates) and one or both of:
-//! - `at_most = 500` (or `at_least`): a bound on the candidate, in the metric's unit (milliseconds for latencies)
+//! - `at_most = 500` (or `at_least`): a bound on the candidate, in the metric's unit (milliseconds for
+//!   latencies, a share from 0 to 1 for `failure_rate`)
 //! - `worse_by = 5`: a regression that is shown, and larger than this many percent
 
 use crate::result::{Delta, DeltaScope, RunDiff};

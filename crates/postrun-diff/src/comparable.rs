@@ -57,6 +57,12 @@ pub struct Comparability {
 }
 
 impl Comparability {
+    /// True where all that stands against verdicts is that a side has no answers: that more failed is one all the same.
+    pub(crate) fn lacks_answers_alone(&self) -> bool {
+        let mut blocks = self.differences.iter().filter(|d| d.weight == Weight::Blocks).peekable();
+        blocks.peek().is_some() && blocks.all(|d| d.what == "answers")
+    }
+
     /// True where verdicts can be given.
     pub fn comparable(&self) -> bool {
         !self.differences.iter().any(|d| d.weight == Weight::Blocks)
@@ -248,10 +254,22 @@ fn counting(out: &mut Vec<Difference>, a: &RunAnalysis, b: &RunAnalysis) {
         push(out, "tool", Weight::Notes, (a.tool.name.clone(), b.tool.name.clone()), text);
     }
     if a.output_tokens_source != b.output_tokens_source {
-        let word = |m: &Manifest| format!("{:?}", m.output_tokens_source);
+        let word = |m: &Manifest| words(&format!("{:?}", m.output_tokens_source));
         let text = "tokens were counted by different parties".to_string();
         push(out, "token_source", Weight::Notes, (word(a), word(b)), text);
     }
+}
+
+/// The name of a variant as words: `ServerElseClient` is "server else client".
+fn words(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !out.is_empty() {
+            out.push(' ');
+        }
+        out.extend(letter.to_lowercase());
+    }
+    out
 }
 
 /// What is most often changed on purpose.

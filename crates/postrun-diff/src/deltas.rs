@@ -285,7 +285,8 @@ impl Judge<'_> {
                 false => (DeltaVerdict::Inconclusive, None),
             };
         }
-        if !self.comparable.comparable() {
+        let of_failures = key.metric == "failure_rate" && self.comparable.lacks_answers_alone();
+        if !self.comparable.comparable() && !of_failures {
             return inconclusive(Reason::NotComparable);
         }
         match (key.better(), low > 0.0) {

@@ -30,6 +30,16 @@ pub struct FindingChanges {
     pub milder: Vec<Changed>,
 }
 
+/// Rules that say that requests wait for the server.
+const OF_WAITING: [&str; 4] = ["saturated", "queueing_dominates_ttft", "frequent_preemption", "memory_near_limit"];
+
+impl FindingChanges {
+    /// True where one side alone has a finding that says that requests wait.
+    pub(crate) fn of_waiting(&self) -> bool {
+        self.new.iter().chain(&self.gone).any(|c| OF_WAITING.contains(&c.rule.as_str()))
+    }
+}
+
 /// Compares findings by rule; of repeats the first run speaks.
 pub(crate) fn changes(base: &Side, candidate: &Side) -> FindingChanges {
     let of =

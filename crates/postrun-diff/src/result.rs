@@ -184,6 +184,7 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
     let known = (same, paired.is_some());
     let Decided { deltas, drawn, method } = deltas((base, candidate), edges, &comparable, known, settings);
     let why = whys(base, candidate);
+    let findings = changes(base, candidate);
     RunDiff {
         convention: firsts.map(|(a, _)| a.run.convention).unwrap_or_default(),
         base: facts(base),
@@ -196,9 +197,9 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
         deltas,
         mix: mixes(base, candidate, edges),
         server_changes: server_changes(base, candidate),
-        nothing_waits: nothing_waits(base, candidate, &why),
+        nothing_waits: nothing_waits(base, candidate, &why) && !findings.of_waiting(),
         why,
-        findings: changes(base, candidate),
+        findings,
         left_out: left_out(base, candidate),
         distributions: OVERLAID.iter().filter_map(|m| distribution(m, base, candidate)).collect(),
         comparable,
