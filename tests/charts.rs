@@ -1,5 +1,6 @@
 //! Charts: golden pictures of each, their size, what is absent and why, and what a file of them looks like.
 
+use crate::made_run::Made;
 use crate::support::{case_inputs, fixture, root, run};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -251,4 +252,21 @@ pub fn outline(html: &str) -> String {
         }
     }
     out
+}
+
+#[test]
+fn runs_of_other_lengths_are_no_sweep() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = |name: &str, rate: f64, times: u32| {
+        let base = Made::new(1);
+        let prompts = base.prompts.iter().map(|n| n * times).collect();
+        Made { rate, prompts, ..base }.write(dir.path(), name).to_str().unwrap().to_string()
+    };
+    let (slow, fast, longer) = (made("slow", 5.0, 1), made("fast", 10.0, 1), made("longer", 10.0, 3));
+    for (other, drawn) in [(&fast, true), (&longer, false)] {
+        let charts = dir.path().join(if drawn { "sweep" } else { "none" });
+        let ran = run(["report", &slow, other, "--charts", charts.to_str().unwrap()]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(charts.join("throughput_latency.svg").is_file(), drawn, "{}", ran.stderr);
+    }
 }

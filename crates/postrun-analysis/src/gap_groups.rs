@@ -173,6 +173,7 @@ mod tests {
             window: Some(Window { start_ns: 120, end_ns: 150 }),
             steady: Some(Window { start_ns: 140, end_ns: 160 }),
             timeline: Some((115, 30, 2)),
+            gaps_over_time: true,
             percentiles: &[],
             tracks: &Tracks::default(),
             rules: &[GapRule::default()],

@@ -42,6 +42,8 @@ pub(crate) struct Plan<'a> {
     pub steady: Option<Window>,
     /// Origin, width and number of timeline windows.
     pub timeline: Option<(i64, i64, usize)>,
+    /// Whether gaps are counted by window of the timeline too.
+    pub gaps_over_time: bool,
     pub percentiles: &'a [f64],
     /// Samples of the server, for the judgement of long pauses.
     pub tracks: &'a Tracks,
@@ -109,7 +111,7 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Option<ChunkFacts>, AnalysisError>
     let mut by_rule: Vec<ByRule> = plan.rules.iter().skip(1).map(|rule| ByRule::new(*rule)).collect();
     let mut rates = Rates::new(plan);
     let (mut chunk, mut token) = (Counters::new(plan), Counters::new(plan));
-    let mut windows = vec![Counter::<COARSE>::new(); n_windows];
+    let mut windows = vec![Counter::<COARSE>::new(); if plan.gaps_over_time { n_windows } else { 0 }];
     let (mut cut, mut values) = (Pieces::default(), TokenValues::default());
     let manifest = plan.dataset.manifest();
     let smoothed = manifest.issues.iter().any(|i| i.code == IssueCode::SmoothedGaps);

@@ -30,6 +30,7 @@ pub fn pauses(dataset: &Dataset) -> Result<Pauses, AnalysisError> {
         window: None,
         steady: None,
         timeline: None,
+        gaps_over_time: false,
         percentiles: &[],
         tracks: &tracks,
         rules: &[GapRule::default()],

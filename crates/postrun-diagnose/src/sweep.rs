@@ -44,7 +44,7 @@ type LoadOf = fn(&RunAnalysis) -> Option<f64>;
 
 /// A finding about runs of rising load: the first step from which on throughput gains less than a tenth while P95 of TTFT
 /// or e2e grows by half. `None` where there is no such step, or where the runs are no sweep: fewer than two different loads,
-/// or some by rate and some by concurrency.
+/// some by rate and some by concurrency, other models, or lengths that differ by half.
 pub fn diagnose_sweep(runs: &[RunAnalysis], set: &RuleSet) -> Option<Finding> {
     let limit = |key: &str| {
         let found = RULE.thresholds.iter().find(|t| t.key == key);
@@ -103,8 +103,27 @@ pub fn has_loads<'a>(runs: impl Iterator<Item = &'a RunAnalysis>) -> bool {
     loads(&runs.collect::<Vec<_>>()).is_some()
 }
 
+/// Mean lengths of the runs of one test differ by no more than this factor.
+const SAME_LENGTHS: f64 = 1.5;
+
+/// True where runs may be one test at several loads: one model, and lengths that are alike. What a run does not record
+/// speaks for neither.
+fn one_test(runs: &[&RunAnalysis]) -> bool {
+    let mut models = runs.iter().filter_map(|run| run.manifest.model.as_deref());
+    let first = models.next();
+    let alike = |metric: &str| {
+        let means = || runs.iter().filter_map(|run| Some(run.metric(metric)?.mean)).filter(|mean| *mean > 0.0);
+        let (least, most) = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
+        most <= SAME_LENGTHS * least
+    };
+    models.all(|model| Some(model) == first) && alike("prompt_length") && alike("output_length")
+}
+
 /// What rises from run to run, its unit, and how to get it.
 fn loads(runs: &[&RunAnalysis]) -> Option<(&'static str, &'static str, LoadOf)> {
+    if !one_test(runs) {
+        return None;
+    }
     let rates = runs.iter().all(|r| r.manifest.load.request_rate.is_some());
     let limits = runs.iter().all(|r| r.manifest.load.max_concurrency.is_some());
     let of_rate: LoadOf = |r| r.manifest.load.request_rate;

@@ -27,7 +27,8 @@ type LatencyOf = fn(&SweepStep) -> Option<f64>;
 fn build(reports: &Reports) -> Built {
     let runs = || reports.runs.iter().map(|r| &r.run);
     if !has_loads(runs()) {
-        let why = "the runs are no sweep: they need different request rates, or different concurrency limits";
+        let why = "the runs are no sweep: they need different request rates, or different concurrency limits, and the same model \
+                   and lengths";
         return Err(why.to_string());
     }
     let with_latency =
@@ -71,12 +72,21 @@ fn build(reports: &Reports) -> Built {
     };
     Ok(Figure {
         title: THROUGHPUT_LATENCY.title.to_string(),
-        subtitle: format!("{} runs by {}, {}", found.steps.len(), found.load, found.load_unit),
+        subtitle: subtitle(&found, reports.runs.len()),
         panels,
         note: said.clone(),
         spots,
         description: said,
     })
+}
+
+/// How many runs are drawn, and how many are not: one a load is.
+fn subtitle(found: &Sweep<'_>, runs: usize) -> String {
+    let drawn = format!("{} runs by {}, {}", found.steps.len(), found.load, found.load_unit);
+    match runs.saturating_sub(found.steps.len()) {
+        0 => drawn,
+        n => format!("{drawn}; {n} more at loads that are drawn, or without a figure, are not"),
+    }
 }
 
 /// The load beside each point, and the knee.
