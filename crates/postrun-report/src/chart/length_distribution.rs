@@ -23,15 +23,7 @@ const SHOWN: [&str; 2] = ["prompt_length", "output_length"];
 fn build(report: &Report) -> Built {
     let a = &report.run;
     let shapes = shapes(a)?;
-    let curve = |id: &&str| {
-        let q = shapes.quantiles.iter().find(|q| q.metric == *id)?;
-        Some(Curve {
-            name: metric_label(id).to_string(),
-            ink: of_metric(id)?,
-            count: q.count,
-            points: q.points.clone(),
-        })
-    };
+    let curve = |id: &&str| Curve::of_metric(shapes, id, metric_label(id), of_metric(id)?);
     let curves: Vec<Curve> = SHOWN.iter().filter_map(curve).collect();
     if curves.is_empty() {
         return Err("the lengths of single requests are not recorded".to_string());

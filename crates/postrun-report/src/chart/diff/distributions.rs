@@ -2,8 +2,7 @@
 
 use super::super::axis::{Axis, amount};
 use super::super::figure::{Figure, Mark, Panel, Spot};
-use super::super::latency_cdf::cumulative;
-use super::super::percentile_curve::{Curve, NAMED, SCALE_NOTE, drawn_to, value_at};
+use super::super::percentile_curve::{Curve, NAMED, SCALE_NOTE, drawn_to, in_ms, spot, top, value_at};
 use super::super::{Build, Built, Chart};
 use super::{Drawn, left_out};
 use crate::comparison::Comparison;
@@ -89,27 +88,15 @@ fn curve(metric: &str, run: &RunAnalysis, drawn: &Drawn<'_>) -> Option<Curve> {
         return None;
     }
     let shapes: &Shapes = run.shapes.as_ref()?;
-    let (count, points) = match metric {
-        "itl_ms" => {
-            let count: u64 = shapes.gaps.iter().map(|b| b.count).sum();
-            (count, cumulative(&shapes.gaps, count))
-        }
-        _ => {
-            let q = shapes.quantiles.iter().find(|q| q.metric == metric)?;
-            (q.count, q.points.clone())
-        }
-    };
-    (count > 0).then(|| Curve { name: run.manifest.label.clone(), ink: drawn.ink, count, points })
-}
-
-/// Where a latency is drawn: above 0, the axis being logarithmic.
-fn in_ms(ns: f64) -> f64 {
-    (ns / 1e6).max(1e-3)
+    let name = &run.manifest.label;
+    match metric {
+        "itl_ms" => Curve::of_gaps(shapes, name, drawn.ink),
+        _ => Curve::of_metric(shapes, metric, name, drawn.ink).filter(|c| c.count > 0),
+    }
 }
 
 fn panel(metric: &str, lines: &[Line], sides: &[Drawn<'_>; 2], number: usize) -> (Panel, Vec<Spot>) {
-    let most = lines.iter().map(|l| l.curve.count).max().unwrap_or(1) as f64;
-    let top = (100.0 * (1.0 - 1.0 / most)).clamp(90.0, 99.9999);
+    let top = top(lines.iter().map(|l| &l.curve));
     // Of many values the smallest hundredth may be next to nothing: chunks that came together.
     let within = |(p, v): &(f64, f64)| (*p >= 1.0).then(|| in_ms(*v));
     let x = Axis::log("", lines.iter().flat_map(|l| &l.curve.points).filter_map(within));
@@ -127,13 +114,8 @@ fn panel(metric: &str, lines: &[Line], sides: &[Drawn<'_>; 2], number: usize) ->
         marks.push(Mark::Line { points, ink: drawn.ink, width: drawn.width, dashed: false, label: String::new() });
         for p in NAMED.iter().filter(|p| **p <= end) {
             let Some(v) = value_at(&l.curve.points, *p) else { continue };
-            let near = (x.to / x.from).powf(0.012);
-            spots.push(Spot {
-                panel: Some(number),
-                x: (in_ms(v) / near, in_ms(v) * near),
-                y: Some((p - (100.0 - p) * 0.2, p + (100.0 - p) * 0.2)),
-                text: format!("{}, {} P{p}: {} ms (n {})", drawn.who, metric_label(metric), ms(v), l.curve.count),
-            });
+            let text = format!("{}, {} P{p}: {} ms (n {})", drawn.who, metric_label(metric), ms(v), l.curve.count);
+            spots.push(spot(number, &x, (in_ms(v), *p), text));
         }
     }
     (Panel { height: HEIGHT, x, y, marks }, spots)
