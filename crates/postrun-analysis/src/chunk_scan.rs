@@ -208,7 +208,7 @@ impl<'s, 'a> Walk<'s, 'a> {
     /// The first request with chunks from `request` on.
     fn with_chunks(&self, request: usize) -> Option<(usize, usize)> {
         let chunks = self.scan.requests.chunks.iter().enumerate().skip(request);
-        chunks.filter_map(|(i, n)| n.filter(|n| *n > 0).map(|n| (i, n as usize))).next()
+        chunks.filter_map(|(i, n)| Some((i, n.filter(|n| *n > 0)? as usize))).next()
     }
 
     fn step(&mut self, batch: &ChunkBatch, each: &mut impl FnMut(&RequestChunks<'_>)) {

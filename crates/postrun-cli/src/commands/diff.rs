@@ -94,7 +94,7 @@ fn settings(args: &DiffArgs, budget: &Budget) -> Result<Settings, CliError> {
     }
     if !args.noise_from.is_empty() {
         let earlier = repeats(&args.noise_from, args)?;
-        let options = Options { convention: args.convention, ..Options::default() };
+        let options = Options { convention: args.convention, metrics_only: true, ..Options::default() };
         let analysed = datasets(&earlier).map(|d| analyse(d, &options)).collect::<Result<Vec<_>, _>>()?;
         out.run_noise = noise_of_repeats(&analysed).ok_or_else(|| {
             let n = analysed.len();

@@ -11,7 +11,7 @@ use postrun_report::{Look, Parity, parity_csv, parity_json, parity_markdown, par
 pub fn run(args: ParityArgs) -> Result<bool, CliError> {
     let reading = runs::options(&args.reading)?;
     let opened = runs::open(&args.inputs, postrun_ingest::Options { without_hashes: true, ..reading })?;
-    let options = Options { curves: true, ..Options::default() };
+    let options = Options { curves: true, metrics_only: true, ..Options::default() };
     let mut analyses = opened.datasets.iter().map(|d| analyse(d, &options)).collect::<Result<Vec<_>, _>>()?;
     report::tell_apart(analyses.iter_mut().map(|run| &mut run.manifest.label));
     let parity = Parity::of(analyses.into_iter().map(|a| (a.manifest.label, a.manifest.tool.name, a.reported)));

@@ -19,7 +19,7 @@ pub fn run(args: TrendArgs) -> Result<(), CliError> {
         let reading = runs::options(&args.reading)?;
         let opened = runs::open(std::slice::from_ref(input), reading)?;
         for dataset in &opened.datasets {
-            analysed.push(analyse(dataset, &Options::default())?);
+            analysed.push(analyse(dataset, &Options { metrics_only: true, ..Options::default() })?);
         }
     }
     if analysed.len() < FEWEST {
