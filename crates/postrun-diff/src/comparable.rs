@@ -254,22 +254,10 @@ fn counting(out: &mut Vec<Difference>, a: &RunAnalysis, b: &RunAnalysis) {
         push(out, "tool", Weight::Notes, (a.tool.name.clone(), b.tool.name.clone()), text);
     }
     if a.output_tokens_source != b.output_tokens_source {
-        let word = |m: &Manifest| words(&format!("{:?}", m.output_tokens_source));
+        let word = |m: &Manifest| m.output_tokens_source.text().to_string();
         let text = "tokens were counted by different parties".to_string();
         push(out, "token_source", Weight::Notes, (word(a), word(b)), text);
     }
-}
-
-/// The name of a variant as words: `ServerElseClient` is "server else client".
-fn words(name: &str) -> String {
-    let mut out = String::new();
-    for letter in name.chars() {
-        if letter.is_uppercase() && !out.is_empty() {
-            out.push(' ');
-        }
-        out.extend(letter.to_lowercase());
-    }
-    out
 }
 
 /// What is most often changed on purpose.

@@ -197,7 +197,7 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
         deltas,
         mix: mixes(base, candidate, edges),
         server_changes: server_changes(base, candidate),
-        nothing_waits: nothing_waits(base, candidate, &why) && !findings.of_waiting(),
+        nothing_waits: nothing_waits(base, candidate, &why, &findings),
         why,
         findings,
         left_out: left_out(base, candidate),

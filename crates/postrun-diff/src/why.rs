@@ -3,6 +3,7 @@
 //! TTFT is queue + prefill + the rest (network, tokenising, the client). Its mean splits exactly. Of a percentile, the parts
 //! are the means over the requests around it (between the percentiles 2.5 below and above); what they leave is the rest.
 
+use crate::findings::FindingChanges;
 use crate::side::{Side, SideRun};
 use serde::Serialize;
 
@@ -136,8 +137,9 @@ pub(crate) fn server_changes(base: &Side, candidate: &Side) -> Vec<String> {
     out
 }
 
-/// True where nothing of queue, preemption and memory moved: then it is how long a step takes.
-pub(crate) fn nothing_waits(base: &Side, candidate: &Side, whys: &[Why]) -> bool {
+/// True where nothing of queue, preemption and memory moved, and no finding that requests wait is new or gone: then it is how
+/// long a step takes.
+pub(crate) fn nothing_waits(base: &Side, candidate: &Side, whys: &[Why], findings: &FindingChanges) -> bool {
     let quiet = |id: &str, by: f64| match (base.value(id), candidate.value(id)) {
         (Some(a), Some(b)) => Some((a - b).abs() <= by),
         _ => None,
@@ -148,5 +150,5 @@ pub(crate) fn nothing_waits(base: &Side, candidate: &Side, whys: &[Why]) -> bool
     let queue_quiet =
         queue_moved.map(|(w, q)| q.change().abs() <= (FLAT * w.base).max(0.25 * (w.candidate - w.base).abs()));
     let known: Vec<bool> = checks.into_iter().chain([queue_quiet]).flatten().collect();
-    known.len() >= 2 && known.iter().all(|k| *k)
+    known.len() >= 2 && known.iter().all(|k| *k) && !findings.of_waiting()
 }

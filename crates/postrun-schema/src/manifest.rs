@@ -163,6 +163,19 @@ pub enum TokenSource {
     Unknown,
 }
 
+impl TokenSource {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            TokenSource::Server => "server",
+            TokenSource::ClientTokenizer => "client tokenizer",
+            TokenSource::ServerElseClient => "server else client",
+            TokenSource::Requested => "requested",
+            TokenSource::Unknown => "unknown",
+        }
+    }
+}
+
 /// One input file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SourceFile {
