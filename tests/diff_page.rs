@@ -3,7 +3,7 @@
 use crate::browser::{Page, chromium};
 use crate::made_pair::tight_and_room;
 use crate::made_run::Made;
-use crate::page::clean;
+use crate::page_checks::{clean, filters, leads_somewhere, lie_in_order, says_when_hovered, sorts};
 use crate::support::{fixture, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -33,12 +33,10 @@ fn the_verdict_comes_first_and_every_link_leads_somewhere() {
     let mut page = Page::open(&browser);
     page.go(&path);
     let found = run(["diff", &tight, &room, "--format", "json"]).json();
-    let order = page.eval(
-        "['.verdict', '#question', '#why', '.finding', 'svg.chart', '#whole', '#buckets', '#mix', '#method']\
-         .map(s => document.querySelector(s).getBoundingClientRect().top)",
+    let order = lie_in_order(
+        &mut page,
+        "['.verdict', '#question', '#why', '.finding', 'svg.chart', '#whole', '#buckets', '#mix', '#method']",
     );
-    let order: Vec<f64> = order.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
-    assert!(order.windows(2).all(|w| w[0] < w[1]), "{order:?}");
     // Seen without scrolling.
     assert!(order[0] < 400.0, "{order:?}");
     let says = page.eval("document.querySelector('.verdict p').textContent");
@@ -48,11 +46,7 @@ fn the_verdict_comes_first_and_every_link_leads_somewhere() {
     assert_eq!(page.eval("document.querySelectorAll('.finding').length"), json!(changes.iter().sum::<usize>()));
     let server = found["why"]["server"][0].as_str().unwrap();
     assert!(page.eval("document.querySelector('#why').textContent").as_str().unwrap().contains(server));
-    let lost = "[...document.querySelectorAll('a[href^=\"#\"]')].map(a => a.getAttribute('href').slice(1))\
-                .filter(id => !document.getElementById(id))";
-    assert_eq!(page.eval(lost), json!([]));
-    let twice = "[...document.querySelectorAll('[id]')].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i)";
-    assert_eq!(page.eval(twice), json!([]));
+    leads_somewhere(&mut page);
     // Every figure of the JSON has its row.
     let rows = page.eval("document.querySelectorAll('table.deltas tbody tr').length");
     assert_eq!(rows, json!(found["deltas"].as_array().unwrap().len()));
@@ -65,22 +59,8 @@ fn sorting_filtering_and_hovering_work() {
     let (_dir, path) = slower();
     let mut page = Page::open(&browser);
     page.go(&path);
-    let column = "(() => { const t = document.getElementById('whole-deltas');\
-        const i = [...t.tHead.rows[0].cells].findIndex(c => c.textContent.includes('change'));";
-    let values = format!(
-        "{column} return [...t.tBodies[0].rows].map(r => parseFloat(r.cells[i].dataset.v)).filter(v => !isNaN(v)); }})()"
-    );
-    let click = format!(
-        "{column} t.tHead.rows[0].cells[i].querySelector('button').click(); \
-         return t.tHead.rows[0].cells[i].getAttribute('aria-sort'); }})()"
-    );
-    let numbers = |v: Value| -> Vec<f64> { v.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect() };
-    let before = numbers(page.eval(&values));
-    assert!(before.len() >= 30 && !before.is_sorted_by(|a, b| a >= b));
-    assert_eq!(page.eval(&click), json!("descending"));
-    assert!(numbers(page.eval(&values)).is_sorted_by(|a, b| a >= b));
-    assert_eq!(page.eval(&click), json!("ascending"));
-    assert!(numbers(page.eval(&values)).is_sorted());
+    // Not every change is known.
+    sorts(&mut page, "whole-deltas", "change", ".filter(v => !isNaN(v))", 30);
     // By verdict: what is worse comes first.
     let worst = "(() => { const t = document.getElementById('whole-deltas');\
         const i = [...t.tHead.rows[0].cells].findIndex(c => c.textContent.includes('verdict'));\
@@ -90,22 +70,8 @@ fn sorting_filtering_and_hovering_work() {
     let rank =
         |v: &String| ["worse", "better", "different", "inconclusive", "same"].iter().position(|x| x == v).unwrap();
     assert!(verdicts[0] == "worse" && verdicts.is_sorted_by_key(rank), "{verdicts:?}");
-    let filter = "(() => { const c = document.querySelector('.controls[data-filter=whole-deltas]');\
-        const s = c.querySelector('select[data-by=verdict]'); s.value = 'worse';\
-        s.dispatchEvent(new Event('input', {bubbles: true}));\
-        const rows = [...document.getElementById('whole-deltas').tBodies[0].rows];\
-        const shown = rows.filter(r => r.checkVisibility());\
-        return [shown.length, rows.length, shown.every(r => r.dataset.verdict === 'worse'),\
-          c.querySelector('output').textContent]; })()";
-    let filtered = page.eval(filter);
-    let (shown, all) = (filtered[0].as_u64().unwrap(), filtered[1].as_u64().unwrap());
-    assert!(shown > 0 && shown < all && filtered[2] == json!(true), "{filtered}");
-    assert_eq!(filtered[3], json!(format!("{shown} of {all} shown")));
-    let hover = "(() => { const s = document.querySelector('#d-c-diff_percentiles .spot');\
-        s.dispatchEvent(new PointerEvent('pointermove', {clientX: 200, clientY: 200, bubbles: true}));\
-        const t = document.getElementById('tip'); return [t.checkVisibility(), t.textContent]; })()";
-    let tip = page.eval(hover);
-    assert!(tip[0] == json!(true) && tip[1].as_str().unwrap().contains("TTFT P5"), "{tip}");
+    filters(&mut page, "whole-deltas", "verdict", "worse");
+    says_when_hovered(&mut page, "d-c-diff_percentiles", "TTFT P5");
     clean(&page, "after use");
 }
 

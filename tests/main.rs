@@ -31,6 +31,7 @@ mod mutations;
 mod mutator;
 mod notebooks;
 mod page;
+mod page_checks;
 mod parity;
 mod properties;
 mod python;

@@ -1,6 +1,7 @@
 //! The HTML report in a real browser: nothing is loaded, nothing fails, what should work works, with and without its script.
 
 use crate::browser::{Page, chromium};
+use crate::page_checks::{clean, filters, leads_somewhere, lie_in_order, says_when_hovered, sorts};
 use crate::support::{fixture, report, run};
 use serde_json::json;
 use std::path::PathBuf;
@@ -37,12 +38,6 @@ fn hostile() -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-/// Nothing was asked of a network, and nothing failed.
-pub fn clean(page: &Page, name: &str) {
-    assert_eq!(page.requests_beyond_the_disk(), Vec::<String>::new(), "{name}");
-    assert_eq!(page.complaints(), Vec::<String>::new(), "{name}");
-}
-
 #[test]
 fn findings_come_first_and_every_link_leads_somewhere() {
     let Some(browser) = chromium() else { return };
@@ -54,19 +49,11 @@ fn findings_come_first_and_every_link_leads_somewhere() {
     assert!(findings > 0);
     assert_eq!(page.eval("document.querySelectorAll('.finding').length"), json!(findings));
     assert_eq!(page.eval("[...document.querySelectorAll('.finding')].every(f => f.checkVisibility())"), json!(true));
-    let order = page.eval(
-        "['.verdict', '.finding', 'svg.chart', 'table'].map(s => document.querySelector(s).getBoundingClientRect().top)",
-    );
-    let order: Vec<f64> = order.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
-    assert!(order.windows(2).all(|w| w[0] < w[1]), "{order:?}");
-    let lost = "[...document.querySelectorAll('a[href^=\"#\"]')].map(a => a.getAttribute('href').slice(1))\
-                .filter(id => !document.getElementById(id))";
-    assert_eq!(page.eval(lost), json!([]));
+    lie_in_order(&mut page, "['.verdict', '.finding', 'svg.chart', 'table']");
+    leads_somewhere(&mut page);
     let proved = "[...document.querySelectorAll('.finding')].filter(f => !f.querySelector('.see a[href*=\"-c-\"]'))\
                   .map(f => f.id)";
     assert_eq!(page.eval(proved), json!([]), "findings without a chart that proves them");
-    let twice = "[...document.querySelectorAll('[id]')].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i)";
-    assert_eq!(page.eval(twice), json!([]));
     clean(&page, "as loaded");
 }
 
@@ -76,37 +63,9 @@ fn sorting_filtering_hovering_and_zooming_work() {
     let (_dir, path) = kv_tight();
     let mut page = Page::open(&browser);
     page.go(&path);
-    let column = "(() => { const t = document.getElementById('r1-slowest');\
-        const i = [...t.tHead.rows[0].cells].findIndex(c => c.textContent.includes('TTFT ms'));";
-    let values = format!("{column} return [...t.tBodies[0].rows].map(r => parseFloat(r.cells[i].dataset.v)); }})()");
-    let click = format!(
-        "{column} t.tHead.rows[0].cells[i].querySelector('button').click(); \
-                         return t.tHead.rows[0].cells[i].getAttribute('aria-sort'); }})()"
-    );
-    let numbers =
-        |v: serde_json::Value| -> Vec<f64> { v.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect() };
-    let before = numbers(page.eval(&values));
-    assert!(before.len() >= 50 && !before.is_sorted_by(|a, b| a >= b));
-    assert_eq!(page.eval(&click), json!("descending"));
-    assert!(numbers(page.eval(&values)).is_sorted_by(|a, b| a >= b));
-    assert_eq!(page.eval(&click), json!("ascending"));
-    assert!(numbers(page.eval(&values)).is_sorted());
-    // A filter hides what does not fit, and says how many are left.
-    let filter = "(() => { const c = document.querySelector('.controls[data-filter=r1-slowest]');\
-        const s = c.querySelector('select'); s.value = '0'; s.dispatchEvent(new Event('input', {bubbles: true}));\
-        const rows = [...document.getElementById('r1-slowest').tBodies[0].rows];\
-        const shown = rows.filter(r => r.checkVisibility());\
-        return [shown.length, rows.length, shown.every(r => r.dataset.bucket === '0'),\
-          c.querySelector('output').textContent]; })()";
-    let filtered = page.eval(filter);
-    let (shown, all) = (filtered[0].as_u64().unwrap(), filtered[1].as_u64().unwrap());
-    assert!(shown > 0 && shown < all && filtered[2] == json!(true), "{filtered}");
-    assert_eq!(filtered[3], json!(format!("{shown} of {all} shown")));
-    let hover = "(() => { const s = document.querySelector('#r1-c-latency_over_time .spot');\
-        s.dispatchEvent(new PointerEvent('pointermove', {clientX: 200, clientY: 200, bubbles: true}));\
-        const t = document.getElementById('tip'); return [t.checkVisibility(), t.textContent]; })()";
-    let tip = page.eval(hover);
-    assert!(tip[0] == json!(true) && tip[1].as_str().unwrap().contains("P95"), "{tip}");
+    sorts(&mut page, "r1-slowest", "TTFT ms", "", 50);
+    filters(&mut page, "r1-slowest", "bucket", "0");
+    says_when_hovered(&mut page, "r1-c-latency_over_time", "P95");
     let zoom = "(() => { const z = document.querySelector('.zoom'); const said = z.querySelector('output');\
         const before = said.textContent; z.querySelector('button[aria-label=\"zoom in\"]').click();\
         return [before, said.textContent, z.querySelectorAll('path').length]; })()";
