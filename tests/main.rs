@@ -23,6 +23,8 @@ mod first_run;
 mod golden;
 mod guide;
 mod hostile;
+#[path = "fuzz/judge.rs"]
+mod judge;
 mod limits;
 mod made_pair;
 mod made_run;

@@ -3,12 +3,11 @@
 //! texts of each seed here.
 
 use crate::exercise::{Bench, Victim, format_of};
+use crate::judge::{RULES, analysed, judge, run_to_judge};
 use crate::mutator::Mutator;
 use crate::support::fixture;
-use postrun_analysis::{RunAnalysis, analyse};
 use postrun_diagnose::{RuleSet, diagnose};
-use postrun_ingest::{INGESTORS, Ingestor, Input, Options, ingest};
-use postrun_schema::Dataset;
+use postrun_ingest::{INGESTORS, Ingestor};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -103,14 +102,6 @@ fn changed_compressed_files_are_stood() {
     }
 }
 
-fn analysed(input: &Path, format: Option<&'static Ingestor>) -> Option<RunAnalysis> {
-    let dir = tempfile::tempdir().unwrap();
-    let options = Options { format, scratch: true, ..Options::default() };
-    let outcome = ingest(&[Input::Path(input.to_path_buf())], &dir.path().join("out"), &options).ok()?;
-    let dataset = Dataset::open_own(outcome.datasets.first()?).unwrap();
-    analyse(&dataset, &postrun_analysis::Options::default()).ok()
-}
-
 #[test]
 fn what_changed_files_give_can_be_analysed_and_diagnosed() {
     let dir = tempfile::tempdir().unwrap();
@@ -138,34 +129,12 @@ fn changed_mapping_files_are_stood() {
     }
 }
 
-const RULES: &str = r#"
-[thresholds.frequent_preemption]
-per_request = 0.1
-
-[[rule]]
-id = "slow_and_full"
-title = "First tokens are late while the KV cache is full"
-when = "p99.ttft_ms > 2000 and kv_cache_usage.max > 0.9 or not (bucket[0..512].p95.ttft_ms - 3 >= 1e3)"
-severity = "critical"
-measures = ["more_kv_cache", "ask the platform team for another replica"]
-
-[[rule]]
-id = "busy"
-title = "é"
-when = '''
-waiting.mean / requests.ok * 2 != -1 and
-bucket[*].p50.itl_ms < 5'''
-measures = ["scale_out"]
-"#;
-
 #[test]
 fn changed_rules_files_are_stood() {
-    let run = analysed(&fixture("server_side/kv_tight/input"), None).unwrap();
-    RuleSet::from_toml("rules.toml", RULES).unwrap();
+    let run = run_to_judge(&fixture(""));
+    assert!(judge(&run, RULES.as_bytes()));
     stands("rules.toml", RULES.as_bytes(), 20_000, |text| {
-        if let Ok(set) = RuleSet::from_toml("rules.toml", &String::from_utf8_lossy(text)) {
-            diagnose(&run, &set);
-        }
+        judge(&run, text);
     });
 }
 

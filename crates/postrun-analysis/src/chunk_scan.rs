@@ -6,7 +6,7 @@
 use crate::error::AnalysisError;
 use crate::requests::Requests;
 use crate::window::Window;
-use postrun_schema::{ChunkBatch, ChunkReader, Dataset, Table};
+use postrun_schema::{ChunkBatch, ChunkReader, Dataset, Table, is_single_processor};
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 
@@ -106,7 +106,7 @@ impl<'a> ChunkScan<'a> {
     /// Calls `each` with every request that counts and has chunks, in order. The next batches are read meanwhile, where there
     /// is a processor for that.
     pub(crate) fn run(&self, mut each: impl FnMut(&RequestChunks<'_>)) -> Result<(), AnalysisError> {
-        if std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1) {
+        if is_single_processor() {
             return self.run_inline(&mut each);
         }
         std::thread::scope(|scope| {

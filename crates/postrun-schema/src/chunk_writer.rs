@@ -1,4 +1,4 @@
-//! Writes the chunks table, column by column, on a thread of its own.
+//! Writes the chunks table, column by column, on a thread of its own where there is a processor for it.
 //!
 //! The table is nearly all of a dataset. Arrow's writer would have keys in full, gather every value by an index and hold
 //! an encoded row group; here a row group waits as it was parsed, times as they are and keys as runs, and each column
@@ -6,6 +6,7 @@
 
 use crate::error::SchemaError;
 use crate::manifest::TableFile;
+use crate::processors::is_single_processor;
 use crate::table::{Table, is_chunk_key};
 use crate::writer::{Lifetime, Sink, close_sink, create_sink, properties};
 use arrow_schema::Schema;
@@ -16,7 +17,7 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 /// Batches that may wait for the thread that writes them.
@@ -49,7 +50,14 @@ pub(crate) struct ChunkWriter {
     dir: PathBuf,
     lifetime: Lifetime,
     pending: Batch,
-    thread: Option<ChunkThread>,
+    writing: Option<Writing>,
+}
+
+/// Who writes, since the first batch.
+enum Writing {
+    Thread(ChunkThread),
+    /// On a single processor.
+    Inline { file: Box<ChunkFile>, used: Vec<Batch> },
 }
 
 struct ChunkThread {
@@ -62,7 +70,7 @@ struct ChunkThread {
 impl ChunkWriter {
     /// For the table in `dir`.
     pub(crate) fn new(dir: &Path, lifetime: Lifetime) -> ChunkWriter {
-        ChunkWriter { dir: dir.to_path_buf(), lifetime, pending: Batch::default(), thread: None }
+        ChunkWriter { dir: dir.to_path_buf(), lifetime, pending: Batch::default(), writing: None }
     }
 
     /// Adds the rows of one request and gives their number.
@@ -93,44 +101,91 @@ impl ChunkWriter {
         if self.pending.at_ns.is_empty() {
             return Ok(());
         }
-        let thread = match self.thread.take() {
-            Some(thread) => thread,
-            None => ChunkThread::start(&self.dir, self.lifetime)?,
+        let writing = match self.writing.take() {
+            Some(writing) => writing,
+            None => Writing::start(&self.dir, self.lifetime)?,
         };
-        let thread = self.thread.insert(thread);
-        let next = thread.used.try_recv().unwrap_or_default();
-        let batch = std::mem::replace(&mut self.pending, next);
-        if thread.batches.as_ref().is_some_and(|batches| batches.send(batch).is_err()) {
-            thread.batches = None;
-        }
-        Ok(())
+        let writing = self.writing.insert(writing);
+        let batch = std::mem::replace(&mut self.pending, writing.unused());
+        writing.take(batch)
     }
 
     /// Closes the table, if there is one.
     pub(crate) fn finish(mut self) -> Result<Option<TableFile>, SchemaError> {
         self.flush()?;
-        let Some(ChunkThread { batches, thread, .. }) = self.thread else { return Ok(None) };
-        drop(batches);
-        thread.join().unwrap_or(Err(SchemaError::Thread)).map(Some)
+        self.writing.map(Writing::finish).transpose()
+    }
+}
+
+impl Writing {
+    fn start(dir: &Path, lifetime: Lifetime) -> Result<Writing, SchemaError> {
+        let file = ChunkFile::create(dir, lifetime)?;
+        if is_single_processor() {
+            return Ok(Writing::Inline { file: Box::new(file), used: Vec::new() });
+        }
+        Ok(Writing::Thread(ChunkThread::start(file)))
+    }
+
+    /// A batch whose buffers are there already, if one has been written.
+    fn unused(&mut self) -> Batch {
+        match self {
+            Writing::Thread(thread) => thread.used.try_recv().ok(),
+            Writing::Inline { used, .. } => used.pop(),
+        }
+        .unwrap_or_default()
+    }
+
+    fn take(&mut self, batch: Batch) -> Result<(), SchemaError> {
+        match self {
+            Writing::Thread(thread) => {
+                thread.take(batch);
+                Ok(())
+            }
+            Writing::Inline { file, used } => file.take(batch, |batch| used.push(batch)),
+        }
+    }
+
+    fn finish(self) -> Result<TableFile, SchemaError> {
+        match self {
+            Writing::Thread(ChunkThread { batches, thread, .. }) => {
+                drop(batches);
+                thread.join().unwrap_or(Err(SchemaError::Thread))
+            }
+            Writing::Inline { file, .. } => file.finish(),
+        }
     }
 }
 
 impl ChunkThread {
-    fn start(dir: &Path, lifetime: Lifetime) -> Result<ChunkThread, SchemaError> {
-        let file = ChunkFile::create(dir, lifetime)?;
+    fn start(mut file: ChunkFile) -> ChunkThread {
         let (batches, waiting) = sync_channel(BATCHES_WAITING);
         let (back, used) = channel();
-        let thread = std::thread::spawn(move || file.write_all(&waiting, &back));
-        Ok(ChunkThread { batches: Some(batches), used, thread })
+        let thread = std::thread::spawn(move || {
+            for batch in waiting {
+                // Who parses may be done; then the buffer is of no more use.
+                file.take(batch, |batch| drop(back.send(batch)))?;
+            }
+            file.finish()
+        });
+        ChunkThread { batches: Some(batches), used, thread }
+    }
+
+    fn take(&mut self, batch: Batch) {
+        if self.batches.as_ref().is_some_and(|batches| batches.send(batch).is_err()) {
+            self.batches = None;
+        }
     }
 }
 
-/// The thread's side.
+/// The table's file, and the row group that is being gathered.
 struct ChunkFile {
     path: PathBuf,
     file: SerializedFileWriter<Sink>,
     lifetime: Lifetime,
+    /// Written so far.
     rows: u64,
+    group: Vec<Batch>,
+    group_rows: usize,
 }
 
 impl ChunkFile {
@@ -148,30 +203,30 @@ impl ChunkFile {
             SerializedFileWriter::new(sink, columns.root_schema_ptr(), Arc::new(properties))
         };
         let file = open().map_err(SchemaError::parquet(&path))?;
-        Ok(ChunkFile { path, file, lifetime, rows: 0 })
+        Ok(ChunkFile { path, file, lifetime, rows: 0, group: Vec::new(), group_rows: 0 })
     }
 
-    fn write_all(mut self, waiting: &Receiver<Batch>, back: &Sender<Batch>) -> Result<TableFile, SchemaError> {
-        let mut group: Vec<Batch> = Vec::new();
-        let mut rows = 0;
-        loop {
-            let batch = waiting.recv().ok();
-            let last = batch.is_none();
-            rows += batch.as_ref().map_or(0, |batch| batch.at_ns.len());
-            group.extend(batch);
-            if rows >= ROW_GROUP_ROWS || (last && rows > 0) {
-                self.write_group(&group).map_err(SchemaError::parquet(&self.path))?;
-                self.rows += rows as u64;
-                rows = 0;
-                for mut batch in group.drain(..) {
-                    batch.clear();
-                    // Who parses may be done; then the buffer is of no more use.
-                    let _ = back.send(batch);
-                }
-            }
-            if last {
-                break;
-            }
+    /// `used` gets the batches that are written, empty.
+    fn take(&mut self, batch: Batch, used: impl FnMut(Batch)) -> Result<(), SchemaError> {
+        self.group_rows += batch.at_ns.len();
+        self.group.push(batch);
+        if self.group_rows >= ROW_GROUP_ROWS { self.close_group(used) } else { Ok(()) }
+    }
+
+    fn close_group(&mut self, mut used: impl FnMut(Batch)) -> Result<(), SchemaError> {
+        let batches = std::mem::take(&mut self.group);
+        self.write_group(&batches).map_err(SchemaError::parquet(&self.path))?;
+        self.rows += std::mem::take(&mut self.group_rows) as u64;
+        for mut batch in batches {
+            batch.clear();
+            used(batch);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<TableFile, SchemaError> {
+        if self.group_rows > 0 {
+            self.close_group(drop)?;
         }
         let sink = self.file.into_inner().map_err(SchemaError::parquet(&self.path))?;
         close_sink(&self.path, sink, self.rows, self.lifetime)

@@ -17,6 +17,7 @@ mod hashing;
 mod issue;
 mod manifest;
 mod natural;
+mod processors;
 mod row;
 mod series;
 mod server_tables;
@@ -37,6 +38,7 @@ pub use manifest::{
     TokenSource, Tool,
 };
 pub use natural::{natural_order, natural_path_order};
+pub use processors::is_single_processor;
 pub use row::{EventKind, EventRow, Phase, RequestRow, Status};
 pub use series::{Across, SERIES, Series, SeriesKind, find_series, label_text};
 pub use server_tables::{ServerColumns, ServerTables, batches, column, read_batches};

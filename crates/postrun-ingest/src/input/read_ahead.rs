@@ -1,5 +1,6 @@
 //! Reads and hashes on a thread of its own, a few blocks ahead of whoever parses.
 
+use postrun_schema::is_single_processor;
 use std::io::Read;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 
@@ -14,7 +15,7 @@ type Block = (Vec<u8>, usize);
 pub(crate) enum ReadAhead {
     /// A thread reads.
     Ahead(Ahead),
-    /// Where there is one processor, threads would only take turns.
+    /// On a single processor.
     Inline(Box<dyn Read + Send>),
 }
 
@@ -30,10 +31,10 @@ pub(crate) struct Ahead {
 impl ReadAhead {
     /// Starts to read. The thread ends with the text, with an error, or when this end is dropped.
     pub(crate) fn start(inner: impl Read + Send + 'static) -> ReadAhead {
-        match std::thread::available_parallelism() {
-            Ok(processors) if processors.get() == 1 => ReadAhead::Inline(Box::new(inner)),
-            _ => ReadAhead::Ahead(Ahead::start(inner)),
+        if is_single_processor() {
+            return ReadAhead::Inline(Box::new(inner));
         }
+        ReadAhead::Ahead(Ahead::start(inner))
     }
 }
 
