@@ -8,7 +8,7 @@ use postrun_schema::Dataset;
 use std::path::Path;
 
 /// A rules file that has all a rules file can have.
-pub const RULES: &str = include_str!("rules.toml");
+pub const RULES: &str = include_str!("seeds/rules.toml");
 
 /// The first run that `input` gives, analysed. `None`: it gives none.
 pub fn analysed(input: &Path, format: Option<&'static Ingestor>) -> Option<RunAnalysis> {
