@@ -127,9 +127,8 @@ fn columns_that_do_not_fit_are_named() {
     let [stable, growing] = stable_and_growing(dir.path());
     let sides = ["diff", stable.to_str().unwrap(), growing.to_str().unwrap()];
     let narrow = in_one_line(&in_columns("60", &sides).stdout);
-    assert!(narrow.contains("Not shown in 60 columns: base. All of them: a terminal of"), "{narrow}");
-    let needed: String =
-        narrow.split("a terminal of ").nth(1).unwrap().chars().take_while(char::is_ascii_digit).collect();
+    assert!(narrow.contains("Not shown at 60 columns: base (COLUMNS="), "{narrow}");
+    let needed: String = narrow.split("(COLUMNS=").nth(1).unwrap().chars().take_while(char::is_ascii_digit).collect();
     let whole = in_columns(&needed, &sides).stdout;
     let header = whole.lines().skip_while(|l| !l.starts_with("The whole run")).nth(1).unwrap();
     assert!(header.contains("base") && header.contains("candidate"), "{header}");
@@ -137,8 +136,8 @@ fn columns_that_do_not_fit_are_named() {
     let recorded = fixture("vllm_bench/long_prompts/input/result.json");
     let parity = ["parity", recorded.to_str().unwrap()];
     let narrow = in_one_line(&in_columns("50", &parity).stdout);
-    assert!(narrow.contains("Not shown in 50 columns: ") && narrow.contains("unit"), "{narrow}");
-    assert!(!in_columns("200", &parity).stdout.contains("Not shown in"));
+    assert!(narrow.contains("Not shown at 50 columns: ") && narrow.contains("unit"), "{narrow}");
+    assert!(!in_columns("200", &parity).stdout.contains("Not shown at"));
 }
 
 #[test]

@@ -16,8 +16,8 @@
 //! No interval inside a run sees how much runs of one configuration differ: the run is the unit of replication. With repeats
 //! Student's interval over runs is given where it is wider. With one run a side a stated allowance is added (25 % unless said
 //! otherwise, or what earlier repeats show by `--noise-from`); what lies inside it is inconclusive. Where earlier repeats of the
-//! base lie beside it (datasets of the same client, model, load, lengths and number of requests), a line on standard error names them. They are
-//! never taken unasked: what else lies in a folder must not change a verdict.
+//! base lie beside it (the same client, model, load, number of requests and lengths; up to 64 MiB are read for it), a line on standard
+//! error names them. They are never taken unasked: what else lies in a folder must not change a verdict.
 //!
 //! # Large and undecided
 //! A figure that at least doubled or halved, and on which nothing is decided, is named with the reason: a latency that drifts over

@@ -100,10 +100,7 @@ impl Grid {
         let names: Vec<String> =
             gone.iter().filter_map(|c| self.header.get(*c)).map(|h| h.replace('\n', " ").trim().to_string()).collect();
         let needed = self.width();
-        Some(format!(
-            "Not shown in {width} columns: {}. All of them: a terminal of {needed} columns, COLUMNS={needed}, or --format markdown.",
-            names.join(", ")
-        ))
+        Some(format!("Not shown at {width} columns: {} (COLUMNS={needed} shows all).", names.join(", ")))
     }
 }
 
@@ -174,7 +171,7 @@ mod tests {
         assert_eq!(grid.fitted(15).rows[0].cells, ["a-lo…name", "3333"]);
         let said = |width: usize| grid.columns_left_out(&grid.fitted(width), width);
         assert_eq!(said(29), None);
-        assert!(said(18).unwrap().starts_with("Not shown in 18 columns: a, b. All of them: a terminal of 33 columns"));
+        assert_eq!(said(18).unwrap(), "Not shown at 18 columns: a, b (COLUMNS=33 shows all).");
     }
 
     #[test]

@@ -30,9 +30,10 @@ pub enum DiffFormat {
   postrun diff before/ after/ --fail-on 'regression:p95.ttft>5'
   postrun diff before/ after/ --budget postrun.toml --strict --format markdown -o summary.md
 
-Exit codes: 0 done; 1 a regression met --fail-on, or a limit of the budget is exceeded; 2 the input or an argument is wrong,
-or a limit is on a figure that is not recorded (the comparison is printed all the same); 3 nothing was decided and --strict was
-given (or an error of postrun itself, said on standard error).")]
+Exit codes: 0 done; 1 a regression met --fail-on, or a limit of the budget is exceeded; 2 the input
+or an argument is wrong, or a limit is on a figure that is not recorded (the comparison is printed
+all the same); 3 nothing was decided and --strict was given (or an error of postrun itself, said on
+standard error).")]
 pub struct DiffArgs {
     /// The two runs: recorded files, folders or datasets
     #[arg(value_names = ["BASE", "CANDIDATE"], num_args = 2, required_unless_present = "base",

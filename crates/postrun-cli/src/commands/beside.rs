@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 const MOST: usize = 24;
 /// Larger recordings are not read for a suggestion, nor more than this in all.
 const MOST_BYTES: u64 = 64 << 20;
+/// A folder of more files and folders than this is no single recording.
+const MOST_ENTRIES: usize = 256;
 /// So many runs show how much they differ; the base is one of them.
 const FEWEST: usize = 3;
 
@@ -53,13 +55,28 @@ pub fn suggestion((base, candidate): (&str, &str), run: &RunAnalysis, allowed: f
     ))
 }
 
-/// Bytes of a file, or of the files of a folder.
+/// Bytes of a file, or of all files below a folder; `None` of what is no recording of usual size.
 fn size(path: &Path) -> Option<u64> {
+    let mut folders = vec![path.to_path_buf()];
+    let (mut bytes, mut entries) = (0, 0);
     if !path.is_dir() {
         return std::fs::metadata(path).ok().map(|m| m.len());
     }
-    let files = std::fs::read_dir(path).ok()?.filter_map(|e| e.ok()?.metadata().ok());
-    Some(files.filter(|m| m.is_file()).map(|m| m.len()).sum())
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).ok()? {
+            let entry = entry.ok()?;
+            let meta = entry.metadata().ok()?;
+            entries += 1;
+            if meta.is_dir() {
+                folders.push(entry.path());
+            }
+            bytes += if meta.is_file() { meta.len() } else { 0 };
+            if entries > MOST_ENTRIES || bytes > MOST_BYTES {
+                return None;
+            }
+        }
+    }
+    Some(bytes)
 }
 
 /// The only run of a file, folder or dataset; `None` of anything else, in silence.
