@@ -179,7 +179,7 @@ mod tests {
         let short =
             |labels: &[&str], most| shorten_apart(&labels.iter().map(|l| l.to_string()).collect::<Vec<_>>(), most);
         assert_eq!(short(&["abcdefghij", "abc"], 7), ["abc…hij", "abc"]);
-        assert_eq!(short(&["run-tp2-long-c16", "run-tp4-long-c16"], 9), ["run-tp2-…", "run-tp4-…"]);
+        assert_eq!(short(&["run-tp2-long-c16", "run-tp4-long-c16"], 9), ["run-tp2…6", "run-tp4…6"]);
         assert_eq!(short(&["aaaaaaaa1bbbbbbbb", "aaaaaaaa2bbbbbbbb"], 8), ["aa…bb #1", "aa…bb #2"]);
         // Equal ones stay equal: rows of one figure.
         assert_eq!(short(&["abcdefghij", "abcdefghij"], 7), ["abc…hij", "abc…hij"]);
