@@ -42,7 +42,11 @@ fn the_json_keeps_to_its_schema_whatever_is_compared() {
         for sides in [[&good, other], [other, &good]] {
             let ran = run(["diff", sides[0], sides[1], "--format", "json"]);
             assert_eq!(ran.code, 0, "{sides:?}: {}", ran.stderr);
-            hold(&validator, &ran.json());
+            let found = ran.json();
+            hold(&validator, &found);
+            for d in found["deltas"].as_array().unwrap() {
+                assert!(d["verdict"] != "inconclusive" || d["reason"].is_string(), "{sides:?}: {d}");
+            }
             for form in ["table", "markdown"] {
                 let text = run(["diff", sides[0], sides[1], "--format", form]).stdout;
                 assert!(!text.contains("NaN") && !text.contains("inf ") && text.contains("Answer"), "{text}");
@@ -86,7 +90,7 @@ fn wrong_input_is_named() {
     let good = good.to_str().unwrap();
     let (_empty, empty) = temp_file("empty.json", b"");
     let several = fixture("cases/b16_several_runs/input");
-    let cases: [(Vec<&str>, &str); 8] = [
+    let cases: [(Vec<&str>, &str); 13] = [
         (vec![good, empty.to_str().unwrap()], "empty.json"),
         (vec![good, "no-such-file.json"], "no-such-file.json"),
         (vec![good, several.to_str().unwrap()], "name one of them"),
@@ -95,6 +99,11 @@ fn wrong_input_is_named() {
         (vec![good, good, "--fail-on", "regression:speed>5"], "no metric is called"),
         (vec![good, good, "--run-noise", "much"], "no percentage"),
         (vec![good, good, "--budget", "no-such.toml"], "no-such.toml"),
+        (vec![good, good, "--margin", "-3"], "write 3"),
+        (vec![good, good, "--run-noise", "-3%"], "write 3"),
+        (vec![good, good, "--fail-on", "regression:ttft"], "write 'regression:ttft>5'"),
+        (vec![good, good, "--fail-on", "regression:"], "examples: regression"),
+        (vec![good, good, "--charts", good], "--charts needs a folder"),
     ];
     for (args, words) in cases {
         let ran = run(["diff"].into_iter().chain(args.iter().copied()));
@@ -140,15 +149,28 @@ fn a_budget_is_kept_or_not() {
         assert_eq!(ran.code, 1, "{budget}: {}", ran.stderr);
         assert!(ran.stdout.contains("exceeded"), "{}", ran.stdout);
     }
-    // A limit on what was not recorded is not kept in silence.
-    let queue = "[[limit]]\nmetric = \"queue_ms\"\nworse_by = 5\n";
-    let ran = with(queue, &[]);
-    assert!(ran.code == 0 && ran.stdout.contains("queue_ms p95: neither side has it"), "{}", ran.stdout);
-    assert_eq!(with(queue, &["--strict"]).code, 3);
+    // A limit on what was not recorded guards nothing: the gate is broken, and says so beside the comparison.
+    for queue in ["worse_by = 5", "at_most = 5"].map(|l| format!("[[limit]]\nmetric = \"queue_ms\"\n{l}\n")) {
+        let ran = with(&queue, &[]);
+        assert!(ran.code == 2 && ran.stdout.contains("queue_ms p95: neither side has it"), "{}", ran.stdout);
+        assert!(ran.stderr.contains("the gate is broken: queue_ms p95"), "{}", ran.stderr);
+        assert_eq!(with(&queue, &["--strict"]).code, 2);
+        let found = with(&queue, &["--format", "json"]).json();
+        assert_eq!(found["limits"]["not_recorded"].as_array().unwrap().len(), 1, "{}", found["limits"]);
+        // What is exceeded is exceeded all the same.
+        assert_eq!(with(&format!("{queue}[[limit]]\nmetric = \"ttft_ms\"\nat_most = 1\n"), &[]).code, 1);
+    }
+    // Nothing decided is no broken gate.
+    let undecided = "[[limit]]\nmetric = \"ttft_ms\"\nstat = \"p99\"\nworse_by = 5\n";
+    let ran = with(undecided, &[]);
+    assert!(ran.code == 0 && ran.stdout.contains("not judged ttft_ms p99: inconclusive"), "{}", ran.stdout);
+    assert_eq!(with(undecided, &["--strict"]).code, 3);
     for (budget, words) in [
         ("[[limit]]\nmetric = \"speed\"\nat_most = 1\n", "postrun.toml:2: no metric is called \"speed\""),
         ("[[limit]]\nmetric = \"ttft\"\n", "neither at_most nor at_least nor worse_by"),
         ("noise = 5\n", "postrun.toml:1: unknown key"),
+        ("[[limit]]\nmetric = \"requests_per_s\"\nstat = \"p95\"\nat_least = 1\n", "has no statistic \"p95\""),
+        ("[[limit]]\nmetric = \"ttft\"\nstat = \"value\"\nat_most = 1\n", "has no statistic \"value\""),
         ("run_noise = -5\n", "a number, 0 or more"),
         ("limit = 5\n", "[[limit]]"),
         ("[[limit]\n", "postrun.toml:1:"),

@@ -10,6 +10,8 @@ pub struct Made {
     /// Prompt lengths, in turn.
     pub prompts: Vec<u32>,
     pub ttft_s: f64,
+    /// By so much of itself TTFT grows in the second half of the run; 0: not at all.
+    pub grows: f64,
     pub gap_s: f64,
     /// Every so manieth request fails; 0: none.
     pub fails_every: usize,
@@ -24,6 +26,7 @@ impl Made {
             requests: 300,
             prompts: (0..30).map(|i| 100 + i * 10).collect(),
             ttft_s: 0.1,
+            grows: 0.0,
             gap_s: 0.02,
             fails_every: 0,
             rate: 10.0,
@@ -48,8 +51,9 @@ impl Made {
         };
         let n = self.requests;
         let failed = |i: usize| self.fails_every > 0 && i.is_multiple_of(self.fails_every);
+        let ttft = |i: usize| self.ttft_s * (1.0 + self.grows * (2.0 * i as f64 / n as f64 - 1.0).max(0.0));
         let ok = (0..n).filter(|i| !failed(*i)).count();
-        let ttfts: Vec<f64> = (0..n).map(|i| if failed(i) { 0.0 } else { vary(self.ttft_s) }).collect();
+        let ttfts: Vec<f64> = (0..n).map(|i| if failed(i) { 0.0 } else { vary(ttft(i)) }).collect();
         let gaps: Vec<Vec<f64>> =
             (0..n).map(|i| if failed(i) { vec![] } else { (0..9).map(|_| vary(self.gap_s)).collect() }).collect();
         let prompts: Vec<u32> = (0..n).map(|i| self.prompts[i % self.prompts.len()]).collect();

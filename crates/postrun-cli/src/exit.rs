@@ -36,6 +36,8 @@ pub enum Compared {
     Kept,
     /// A limit is exceeded.
     Exceeded,
+    /// A limit is on a figure that is not recorded: it guards nothing.
+    Broken,
     /// Nothing was decided, and `--strict` was given.
     Undecided,
 }
@@ -44,6 +46,7 @@ pub enum Compared {
 pub fn compared(result: Result<Compared, CliError>) -> ExitCode {
     match result {
         Ok(Compared::Exceeded) => ExitCode::from(FINDING),
+        Ok(Compared::Broken) => ExitCode::from(BAD_INPUT),
         Ok(Compared::Undecided) => ExitCode::from(UNDECIDED),
         other => code(other.map(drop)),
     }

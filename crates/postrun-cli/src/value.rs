@@ -114,7 +114,12 @@ pub fn buckets(text: &str) -> Result<BucketEdges, String> {
 pub fn percent(text: &str) -> Result<f64, String> {
     let digits = text.trim().trim_end_matches('%').trim_end();
     let percent = digits.parse::<f64>().ok().filter(|p| p.is_finite() && *p >= 0.0);
-    percent.map(|p| p / 100.0).ok_or_else(|| format!("{text:?} is no percentage; an example: 5"))
+    percent.map(|p| p / 100.0).ok_or_else(|| match digits.strip_prefix('-') {
+        Some(size) if size.parse::<f64>().is_ok() => {
+            format!("{text:?} is below 0; it reaches as far up as down: write {size}")
+        }
+        _ => format!("{text:?} is no percentage; an example: 5"),
+    })
 }
 
 /// 0 to 100.

@@ -5,8 +5,14 @@
 //! - `at_most = 500` (or `at_least`): a bound on the candidate, in the metric's unit (milliseconds for
 //!   latencies, a share from 0 to 1 for `failure_rate`)
 //! - `worse_by = 5`: a regression that is shown, and larger than this many percent
+//!
+//! A bound is held to the candidate's own figure, whether or not the runs are comparable and the base has it. A limit on what
+//! is not recorded guards nothing: the comparison is printed, the limit is listed as not judged, and the exit code is 2, with
+//! `--strict` or without, because the gate is broken (1 where another limit is exceeded). A `worse_by` on a figure of which
+//! nothing is decided is listed as not judged too; with `--strict` that is exit code 3, else 0.
 
 use crate::result::{Delta, DeltaScope, RunDiff};
+use crate::side::Side;
 use crate::verdict::DeltaVerdict;
 use postrun_analysis::{METRICS, find_metric};
 use postrun_schema::Unit;
@@ -52,6 +58,15 @@ pub struct Budget {
     pub run_noise: Option<f64>,
     /// The limits.
     pub limits: Vec<Limit>,
+}
+
+/// A limit that could not be judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotJudged {
+    /// Which, and why.
+    pub text: String,
+    /// False: the figure is not there, and the limit guards nothing.
+    pub recorded: bool,
 }
 
 /// A limit that was not kept.
@@ -121,6 +136,10 @@ impl Budget {
             if !STATS.contains(&stat) {
                 return Err(fault(at(table, "stat"), format!("{stat:?} is no statistic; known: {}", STATS.join(", "))));
             }
+            if per_run != (stat == "value") {
+                let has = if per_run { "one value a run: stat = \"value\"" } else { "a distribution: stat = \"p95\"" };
+                return Err(fault(at(table, "stat"), format!("{name} has no statistic {stat:?}; it has {has}")));
+            }
             let limit = Limit {
                 metric: Some(metric.id),
                 stat: Some(stat.to_string()),
@@ -136,21 +155,24 @@ impl Budget {
         Ok(out)
     }
 
-    /// The limits that `diff` does not keep.
-    pub fn breaches(&self, diff: &RunDiff) -> Vec<Breach> {
-        self.limits.iter().flat_map(|limit| limit.breaches(diff)).collect()
+    /// The limits that `diff` does not keep, its candidate being this one.
+    pub fn breaches(&self, diff: &RunDiff, candidate: &Side) -> Vec<Breach> {
+        self.limits.iter().flat_map(|limit| limit.breaches(diff, candidate)).collect()
     }
 
-    /// Limits on figures that one of the sides lacks, or of which nothing is decided, one sentence each.
-    pub fn not_judged(&self, diff: &RunDiff) -> Vec<String> {
-        self.limits.iter().filter_map(|limit| limit.not_judged(diff)).collect()
+    /// Limits that could not be judged: those on figures that are not recorded first, then those of whose figures nothing
+    /// is decided.
+    pub fn not_judged(&self, diff: &RunDiff, candidate: &Side) -> Vec<NotJudged> {
+        let absent = self.limits.iter().filter_map(|l| Some((l.absent(diff, candidate)?, false)));
+        let undecided = self.limits.iter().filter_map(|l| Some((l.undecided(diff)?, true)));
+        absent.chain(undecided).map(|(text, recorded)| NotJudged { text, recorded }).collect()
     }
 }
 
 impl Limit {
     /// From `regression`, `regression:METRIC>PCT` or `regression:STAT.METRIC>PCT`.
     pub fn regression(text: &str) -> Result<Limit, String> {
-        let example = "examples: regression, regression:ttft>5, regression:p95.ttft_ms>5";
+        let example = "examples: regression, 'regression:ttft>5', 'regression:p95.ttft_ms>5'";
         let any = Limit { metric: None, stat: None, at_most: None, at_least: None, worse_by: Some(0.0) };
         let Some(rest) = text.trim().strip_prefix("regression") else {
             return Err(format!("{text:?} is nothing to fail on; {example}"));
@@ -159,7 +181,16 @@ impl Limit {
             return Ok(any);
         }
         let parts = rest.strip_prefix(':').and_then(|r| r.split_once('>'));
-        let Some((name, percent)) = parts else { return Err(format!("{text:?} is no limit; {example}")) };
+        let Some((name, percent)) = parts else {
+            return Err(match rest.strip_prefix(':').filter(|name| !name.trim().is_empty()) {
+                Some(name) => format!(
+                    "{text:?} does not say how much worse: write 'regression:{0}>5' to fail beyond 5 %, or 'regression:{0}>0' for \
+                     any regression that is shown (in quotes: > is also the shell's)",
+                    name.trim()
+                ),
+                None => format!("{text:?} is no limit; {example}"),
+            });
+        };
         let (stat, name) = name.trim().split_once('.').map_or((None, name.trim()), |(s, n)| (Some(s), n));
         if let Some(stat) = stat.filter(|s| !STATS.contains(s)) {
             return Err(format!("{stat:?} is no statistic; known: {}", STATS.join(", ")));
@@ -176,49 +207,79 @@ impl Limit {
         [self.metric, self.stat.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    fn not_judged(&self, diff: &RunDiff) -> Option<String> {
-        let metric = self.metric?;
-        let mut all = diff.deltas.iter().filter(|d| d.scope == DeltaScope::All && self.concerns(d)).peekable();
-        if all.peek().is_none() {
-            let lacks =
-                diff.left_out.iter().find(|l| l.metric == metric).map(|l| format!(": the {} lacks it", l.lacks));
-            return Some(format!("{}{}", self.name(), lacks.unwrap_or_else(|| ": neither side has it".to_string())));
+    /// The figures of the whole run that it is about.
+    fn figures<'a>(&'a self, diff: &'a RunDiff) -> impl Iterator<Item = &'a Delta> {
+        diff.deltas.iter().filter(|d| d.scope == DeltaScope::All && self.concerns(d))
+    }
+
+    /// What the candidate has, where no figure of both sides says it.
+    fn of_candidate(&self, candidate: &Side) -> Option<f64> {
+        let (metric, stat) = (self.metric?, self.stat.as_deref()?);
+        match stat {
+            "value" => candidate.value(metric),
+            stat => candidate.mean(|r| r.run.metric(metric)?.stat(stat)),
         }
-        let undecided = self.worse_by.is_some() && all.all(|d| d.verdict == DeltaVerdict::Inconclusive);
-        undecided.then(|| format!("{}: inconclusive", self.name()))
+    }
+
+    /// That it guards nothing, since the figure is not there.
+    fn absent(&self, diff: &RunDiff, candidate: &Side) -> Option<String> {
+        let metric = self.metric?;
+        let bounds_alone = self.worse_by.is_none() && self.of_candidate(candidate).is_some();
+        if bounds_alone || self.figures(diff).next().is_some() {
+            return None;
+        }
+        let left = diff.left_out.iter().find(|l| l.metric == metric && l.lacks != "both");
+        let lacks = left.map_or("neither side has it".to_string(), |l| format!("the {} lacks it", l.lacks));
+        Some(format!("{}: {lacks}, so this limit guards nothing", self.name()))
+    }
+
+    fn undecided(&self, diff: &RunDiff) -> Option<String> {
+        self.metric.and(self.worse_by)?;
+        let mut all = self.figures(diff).peekable();
+        all.peek()?;
+        all.all(|d| d.verdict == DeltaVerdict::Inconclusive).then(|| format!("{}: inconclusive", self.name()))
     }
 
     fn concerns(&self, d: &Delta) -> bool {
         self.metric.is_none_or(|m| m == d.metric) && self.stat.as_ref().is_none_or(|s| *s == d.stat)
     }
 
-    fn breaches(&self, diff: &RunDiff) -> Vec<Breach> {
-        let mut out = Vec::new();
+    /// Whether the candidate's own figure keeps the bounds.
+    fn beyond(&self, metric: &'static str, stat: &str, value: f64) -> Vec<Breach> {
+        let ms = METRICS.iter().any(|m| m.id == metric && m.unit == Unit::Nanoseconds);
+        let value = if ms { value / 1e6 } else { value };
+        let more = self.at_most.filter(|l| value > *l).map(|l| format!("more than {l}"));
+        let less = self.at_least.filter(|l| value < *l).map(|l| format!("less than {l}"));
+        let breach = |beyond: String| Breach {
+            metric,
+            stat: stat.to_string(),
+            text: format!("{metric} {stat} is {value:.4}, {beyond}"),
+        };
+        more.into_iter().chain(less).map(breach).collect()
+    }
+
+    fn breaches(&self, diff: &RunDiff, candidate: &Side) -> Vec<Breach> {
+        let mut out: Vec<Breach> =
+            self.figures(diff).flat_map(|d| self.beyond(d.metric, &d.stat, d.candidate)).collect();
+        if let (true, Some(metric), Some(stat)) = (self.figures(diff).next().is_none(), self.metric, &self.stat) {
+            let value = self.of_candidate(candidate);
+            out.extend(value.map(|v| self.beyond(metric, stat, v)).unwrap_or_default());
+        }
         for d in diff.deltas.iter().filter(|d| self.concerns(d)) {
-            let ms = METRICS.iter().any(|m| m.id == d.metric && m.unit == Unit::Nanoseconds);
-            let value = if ms { d.candidate / 1e6 } else { d.candidate };
-            let mut breach = |text: String| out.push(Breach { metric: d.metric, stat: d.stat.clone(), text });
-            if d.scope == DeltaScope::All {
-                if let Some(limit) = self.at_most.filter(|l| value > *l) {
-                    breach(format!("{} {} is {value:.4}, more than {limit}", d.metric, d.stat));
-                }
-                if let Some(limit) = self.at_least.filter(|l| value < *l) {
-                    breach(format!("{} {} is {value:.4}, less than {limit}", d.metric, d.stat));
-                }
-            }
             let by = d.change_share.map_or(f64::INFINITY, f64::abs);
             if let Some(limit) = self.worse_by.filter(|l| d.verdict == DeltaVerdict::Worse && by > *l) {
                 let scope = match d.scope {
                     DeltaScope::All => String::new(),
                     DeltaScope::Bucket { lo, .. } => format!(" of prompts from {lo} tokens on"),
                 };
-                breach(format!(
+                let text = format!(
                     "{} {}{scope} is worse by {:.1} %, more than {:.1} %",
                     d.metric,
                     d.stat,
                     by * 100.0,
                     limit * 100.0
-                ));
+                );
+                out.push(Breach { metric: d.metric, stat: d.stat.clone(), text });
             }
         }
         out

@@ -89,6 +89,16 @@ pub(crate) fn comparability(base: &Side, candidate: &Side) -> Comparability {
     out
 }
 
+/// Of one recording on both sides: no difference, and one note where it has no answers.
+pub(crate) fn of_one_recording(side: &Side) -> Comparability {
+    let mut out = Comparability::default();
+    if side.ok() == 0 {
+        let text = "no request was answered: of latencies nothing can be said".to_string();
+        push(&mut out.differences, "answers", Weight::Notes, ("0".to_string(), "0".to_string()), text);
+    }
+    out
+}
+
 /// Repeats of one side that are none.
 fn repeats(out: &mut Vec<Difference>, base: &Side, candidate: &Side) {
     for (side, who) in [(base, "base"), (candidate, "candidate")] {
@@ -274,6 +284,6 @@ fn setting(out: &mut Vec<Difference>, a: &Manifest, b: &Manifest) {
 }
 
 /// What a server's log counts or times is no setting.
-fn measured(key: &str) -> bool {
+pub(crate) fn measured(key: &str) -> bool {
     key.starts_with("http_") || key.ends_with("_s")
 }

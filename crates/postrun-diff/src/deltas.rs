@@ -112,6 +112,7 @@ pub(crate) fn deltas(
     let method = Method {
         confidence: CONFIDENCE,
         comparisons: compared.iter().filter(|p| p.tested).count() as u64,
+        judged: out.iter().filter(|d| d.is_judged()).count() as u64,
         stretches: n as u64,
         block: joint.length as u64,
         blocks: n.checked_div(joint.length.max(1)).unwrap_or(0) as u64,
@@ -249,7 +250,8 @@ impl Judge<'_> {
                 return delta;
             }
         }
-        (delta.verdict, delta.reason) = self.verdict(&row.key, (low, high), (wide_low, wide_high), margin);
+        let (inner, outer) = ((low, high), (wide_low, wide_high));
+        (delta.verdict, delta.reason) = self.verdict(&row.key, change.drifts, inner, outer, margin);
         delta
     }
 
@@ -271,6 +273,7 @@ impl Judge<'_> {
     fn verdict(
         &self,
         key: &Key,
+        drifts: bool,
         inner: (f64, f64),
         (low, high): (f64, f64),
         margin: f64,
@@ -280,10 +283,12 @@ impl Judge<'_> {
             return (DeltaVerdict::Same, None);
         }
         if low <= 0.0 && high >= 0.0 {
-            return match inner.0 > 0.0 || inner.1 < 0.0 {
-                true => inconclusive(Reason::RunNoise),
-                false => (DeltaVerdict::Inconclusive, None),
-            };
+            return inconclusive(match () {
+                () if inner.0 > 0.0 || inner.1 < 0.0 => Reason::RunNoise,
+                () if drifts => Reason::Drift,
+                () if low.is_infinite() || high.is_infinite() => Reason::NotBounded,
+                () => Reason::WithinRun,
+            });
         }
         let of_failures = key.metric == "failure_rate" && self.comparable.lacks_answers_alone();
         if !self.comparable.comparable() && !of_failures {

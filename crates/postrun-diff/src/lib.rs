@@ -3,7 +3,7 @@
 //! # How a change is decided
 //! A figure is *worse* or *better* where the whole interval of its change lies beyond 0, *same* where it lies inside the margin
 //! (2 % unless said otherwise), else *inconclusive*; *different* is a change of what describes the load. Figures are compared
-//! as ratios; shares, and what can be 0, as differences. Fewer than 20 requests, fewer than 5 expected beyond a percentile, or a
+//! as ratios; shares, and what can be 0, as differences. Each inconclusive figure has a reason. Fewer than 20 requests, fewer than 5 expected beyond a percentile, or a
 //! mean that fewer than 10 values make, decide nothing.
 //!
 //! # Intervals
@@ -15,7 +15,14 @@
 //! # Noise between runs
 //! No interval inside a run sees how much runs of one configuration differ: the run is the unit of replication. With repeats
 //! Student's interval over runs is given where it is wider. With one run a side a stated allowance is added (25 % unless said
-//! otherwise, or what earlier repeats show); what lies inside it is inconclusive.
+//! otherwise, or what earlier repeats show by `--noise-from`); what lies inside it is inconclusive. Where earlier repeats of the
+//! base lie beside it (the same client, model, load, number of requests and lengths; up to 64 MiB are read for it), a line on standard
+//! error names them. They are never taken unasked: what else lies in a folder must not change a verdict.
+//!
+//! # Large and undecided
+//! A figure that at least doubled or halved, and on which nothing is decided, is named with the reason: a latency that drifts over
+//! its run consists of so few independent stretches that even ten times as much may be drift. Repeats tell: drift of one run is
+//! independent of that of the next.
 //!
 //! # Pairs
 //! Where both runs sent the same requests in the same order (the same ids, or the same sequence of lengths), blocks hold the same
@@ -42,6 +49,7 @@ mod counts;
 mod deltas;
 mod figures;
 mod findings;
+mod large;
 mod mix;
 mod noise;
 mod paired;
@@ -55,12 +63,12 @@ mod trend;
 mod verdict;
 mod why;
 
-pub use budget::{Breach, Budget, BudgetError, Limit};
+pub use budget::{Breach, Budget, BudgetError, Limit, NotJudged};
 pub use comparable::{Comparability, Difference, Weight};
 pub use deltas::{DEFAULT_MARGIN, DEFAULT_RUN_NOISE, Settings};
 pub use findings::{Changed, FindingChanges};
 pub use mix::{Mix, MixCell};
-pub use noise::noise_of_repeats;
+pub use noise::{is_earlier_repeat, noise_of_repeats};
 pub use pairing::Pairing;
 pub use result::{Delta, DeltaScope, Distribution, Left, Method, Overall, RunDiff, SideFacts, diff};
 pub use shift::{DRAWN_PERCENTILES, Shift};

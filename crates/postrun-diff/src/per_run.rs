@@ -71,7 +71,7 @@ fn count(delta: &mut Delta, c: CountChange, once: &Once, alike: bool) {
     (delta.verdict, delta.reason) = match () {
         () if low <= 0.0 && high >= 0.0 => {
             let beyond = change.abs() > c.reach;
-            (DeltaVerdict::Inconclusive, beyond.then_some(Reason::RunNoise))
+            (DeltaVerdict::Inconclusive, Some(if beyond { Reason::RunNoise } else { Reason::WithinRun }))
         }
         () if !once.comparable.comparable() || !alike => (DeltaVerdict::Inconclusive, Some(Reason::NotComparable)),
         () if low > 0.0 => (DeltaVerdict::Worse, None),

@@ -1,6 +1,6 @@
 //! The comparison of two sides as plain data.
 
-use crate::comparable::{Comparability, comparability};
+use crate::comparable::{Comparability, comparability, of_one_recording};
 use crate::deltas::{Decided, Settings, deltas};
 use crate::figures::quantiles;
 use crate::findings::{FindingChanges, changes};
@@ -55,10 +55,18 @@ pub struct Delta {
     pub within_runs_share: [Option<f64>; 2],
     /// What is said of it.
     pub verdict: DeltaVerdict,
-    /// Why it is not more, where that can be said.
+    /// Why it is not more; an inconclusive one always has a reason.
     pub reason: Option<Reason>,
     /// Values on each side.
     pub counts: [u64; 2],
+}
+
+impl Delta {
+    /// True where it is decided, or known how far the change may be off on one side at least.
+    pub fn is_judged(&self) -> bool {
+        let bounded = self.interval.iter().chain(&self.interval_share).any(Option::is_some);
+        self.verdict != DeltaVerdict::Inconclusive || bounded
+    }
 }
 
 /// How the deltas were decided.
@@ -68,6 +76,8 @@ pub struct Method {
     pub confidence: f64,
     /// How many were corrected for.
     pub comparisons: u64,
+    /// Figures of which something is decided, or of whose change at least one end is known.
+    pub judged: u64,
     /// Stretches that each run was cut into.
     pub stretches: u64,
     /// Stretches in a block of the bootstrap.
@@ -84,12 +94,12 @@ pub struct Method {
     pub runs: [u64; 2],
 }
 
-/// A metric that only one side has.
+/// A metric that a side lacks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Left {
     /// Metric id.
     pub metric: &'static str,
-    /// Which side lacks it: `base`, `candidate`.
+    /// Which side lacks it: `base`, `candidate`, `both` of what another convention defines.
     pub lacks: &'static str,
     /// What is missing there.
     pub missing: String,
@@ -166,7 +176,7 @@ pub struct RunDiff {
     pub nothing_waits: bool,
     /// Findings against each other.
     pub findings: FindingChanges,
-    /// Metrics that one side lacks.
+    /// Metrics that one side lacks, or under another convention both.
     pub left_out: Vec<Left>,
     /// Distributions of both.
     pub distributions: Vec<Distribution>,
@@ -176,10 +186,10 @@ pub struct RunDiff {
 
 /// Compares two sides, whose runs were analysed with prompt-length buckets at `edges`.
 pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Settings) -> RunDiff {
-    let comparable = comparability(base, candidate);
     let firsts = base.runs.first().zip(candidate.runs.first());
     let one_each = base.runs.len() == 1 && candidate.runs.len() == 1;
     let same = one_each && firsts.is_some_and(|(a, b)| same_recording(a, b));
+    let comparable = if same { of_one_recording(base) } else { comparability(base, candidate) };
     let paired = firsts.filter(|_| one_each).and_then(|(a, b)| pairing(a, b));
     let known = (same, paired.is_some());
     let Decided { deltas, drawn, method } = deltas((base, candidate), edges, &comparable, known, settings);
@@ -191,7 +201,7 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
         candidate: facts(candidate),
         same_recording: same,
         paired,
-        overall: overall(&deltas),
+        overall: if same { Overall::Same } else { overall(&deltas) },
         shifts: shifts(&deltas, &drawn, method.runs),
         method,
         deltas,
@@ -228,16 +238,19 @@ fn overall(deltas: &[Delta]) -> Overall {
     }
 }
 
-/// Metrics of one side only, by name.
+/// Metrics of one side only, by name; and those that the convention defines and both lack a fact for.
 fn left_out(base: &Side, candidate: &Side) -> Vec<Left> {
     let has = |side: &Side, id: &str| side.runs.iter().all(|r| r.run.metric(id).is_some() || r.run.value(id).is_some());
     let missing = |side: &Side, id: &str| {
         let unavailable = side.runs.iter().flat_map(|r| &r.run.unavailable).find(|u| u.metric == id);
         unavailable.map_or_else(|| "no value".to_string(), |u| u.missing.clone())
     };
+    let convention = base.runs.first().map(|r| r.run.convention).filter(|c| c.is_another());
+    let defined = |id: &str| convention.is_some_and(|c| c.defined(id).is_some());
     let left = METRICS.iter().filter_map(|m| match (has(base, m.id), has(candidate, m.id)) {
         (true, false) => Some(Left { metric: m.id, lacks: "candidate", missing: missing(candidate, m.id) }),
         (false, true) => Some(Left { metric: m.id, lacks: "base", missing: missing(base, m.id) }),
+        (false, false) if defined(m.id) => Some(Left { metric: m.id, lacks: "both", missing: missing(base, m.id) }),
         _ => None,
     });
     left.collect()

@@ -38,6 +38,12 @@ pub enum Reason {
     NoTimes,
     /// Some run lacks it.
     NotInEveryRun,
+    /// It drifts within the runs, and a change of that size may be drift.
+    Drift,
+    /// The runs are too short to bound it.
+    NotBounded,
+    /// Requests of one run differ by as much.
+    WithinRun,
     /// Another question was asked.
     NotComparable,
     /// Other shares of requests failed.
@@ -56,6 +62,9 @@ impl Reason {
             Reason::NotANumber => "no spread can be computed",
             Reason::NoTimes => "send times not recorded",
             Reason::NotInEveryRun => "not in every run",
+            Reason::Drift => "drifts within the runs, and a change of that size may be drift",
+            Reason::NotBounded => "the runs are too short to bound it",
+            Reason::WithinRun => "inside what chance moves within a run",
             Reason::NotComparable => "the workloads are not comparable",
             Reason::FailuresDiffer => "failure rates differ",
         }

@@ -1,7 +1,9 @@
 //! Where a change of latency comes from: its parts along the phases of a request, and what changed on the server.
 //!
-//! TTFT is queue + prefill + the rest (network, tokenising, the client). Its mean splits exactly. Of a percentile, the parts
-//! are the means over the requests around it (between the percentiles 2.5 below and above); what they leave is the rest.
+//! TTFT is queue + prefill + the rest: network, tokenising, the client. Its mean splits exactly. A percentile is split as the
+//! requests around it are (between the percentiles 2.5 below and above): each part is the percentile times the share that the
+//! phase has in the time of these requests. So the parts add up to the percentile, and none is below 0 unless the
+//! server's phases are longer than what the client saw. Those requests are others on each side: a part may fall while all rises.
 
 use crate::findings::FindingChanges;
 use crate::side::{Side, SideRun};
@@ -65,7 +67,7 @@ fn column<'a>(run: &'a SideRun, id: &str) -> Option<&'a [f64]> {
     run.samples.metrics.iter().find(|(name, _)| *name == id).map(|(_, c)| c.as_slice())
 }
 
-/// The statistic and the means of the phases over the requests that make it.
+/// The statistic, and its parts by phase: means, of a percentile in the proportions of the requests around it.
 fn means(run: &SideRun, metric: &str, stat: &str, phases: &[(&'static str, &str)]) -> Option<(f64, Vec<f64>)> {
     let whole = column(run, metric)?;
     let columns: Vec<&[f64]> = phases.iter().map(|(_, id)| column(run, id)).collect::<Option<_>>()?;
@@ -84,8 +86,9 @@ fn means(run: &SideRun, metric: &str, stat: &str, phases: &[(&'static str, &str)
     if rows.len() < FEWEST {
         return None;
     }
-    let mean = |c: &&[f64]| rows.iter().map(|i| c[*i]).sum::<f64>() / rows.len() as f64;
-    Some((value, columns.iter().map(mean).collect()))
+    let sum = |c: &[f64]| rows.iter().map(|i| c[*i]).sum::<f64>();
+    let all = sum(whole);
+    (all > 0.0).then(|| (value, columns.iter().map(|c| value * sum(c) / all).collect()))
 }
 
 fn why(

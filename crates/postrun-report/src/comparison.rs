@@ -1,6 +1,6 @@
 //! What a page or a picture of a comparison is about.
 
-use postrun_diff::{Breach, RunDiff, Side};
+use postrun_diff::{Breach, NotJudged, RunDiff, Side};
 
 /// Two sides with what was found between them.
 #[derive(Clone, Copy)]
@@ -14,5 +14,5 @@ pub struct Comparison<'a> {
     /// Limits that are exceeded.
     pub breaches: &'a [Breach],
     /// Limits that could not be judged.
-    pub not_judged: &'a [String],
+    pub not_judged: &'a [NotJudged],
 }

@@ -3,8 +3,8 @@
 use crate::json::Ordered;
 use postrun_analysis::METRICS;
 use postrun_diff::{
-    Breach, Delta, DeltaScope, DeltaVerdict, Difference, FindingChanges, Left, Method, Mix, MixCell, Order, Overall,
-    Pairing, Reason, RunDiff, SideFacts, Trend, TrendPoint,
+    Breach, Delta, DeltaScope, DeltaVerdict, Difference, FindingChanges, Left, Method, Mix, MixCell, NotJudged, Order,
+    Overall, Pairing, Reason, RunDiff, SideFacts, Trend, TrendPoint,
 };
 use postrun_schema::Unit;
 use serde::Serialize;
@@ -29,6 +29,7 @@ struct Diff<'a> {
     comparable: Comparable<'a>,
     paired: Option<&'a Pairing>,
     verdict: Overall,
+    large_undecided: Vec<LargeS<'a>>,
     method: &'a Method,
     deltas: Vec<DeltaS<'a>>,
     mix: Ordered<MixS<'a>>,
@@ -44,6 +45,14 @@ struct Comparable<'a> {
     comparable: bool,
     failures_differ: bool,
     differences: &'a [Difference],
+}
+
+#[derive(Serialize)]
+struct LargeS<'a> {
+    metric: &'static str,
+    stat: &'a str,
+    change_pct: Option<f64>,
+    reason: Option<Reason>,
 }
 
 #[derive(Serialize)]
@@ -126,7 +135,8 @@ struct Quantiles {
 #[derive(Serialize)]
 struct Limits<'a> {
     exceeded: &'a [Breach],
-    not_judged: &'a [String],
+    not_judged: Vec<&'a str>,
+    not_recorded: Vec<&'a str>,
 }
 
 /// From the unit of a metric to that of the JSON.
@@ -136,7 +146,10 @@ fn scale(metric: &str) -> f64 {
 }
 
 /// A comparison as JSON text that ends in a line break.
-pub fn diff_to_json(d: &RunDiff, breaches: &[Breach], unchecked: &[String]) -> Result<String, serde_json::Error> {
+pub fn diff_to_json(d: &RunDiff, breaches: &[Breach], unchecked: &[NotJudged]) -> Result<String, serde_json::Error> {
+    let limits = |which: &dyn Fn(&NotJudged) -> bool| -> Vec<&str> {
+        unchecked.iter().filter(|u| which(u)).map(|u| u.text.as_str()).collect()
+    };
     let quantiles = |x: &postrun_diff::Distribution| {
         let by = scale(x.metric);
         let all = |values: &[f64]| values.iter().map(|v| v * by).collect();
@@ -156,6 +169,7 @@ pub fn diff_to_json(d: &RunDiff, breaches: &[Breach], unchecked: &[String]) -> R
         },
         paired: d.paired.as_ref(),
         verdict: d.overall,
+        large_undecided: d.large_undecided().into_iter().map(large).collect(),
         method: &d.method,
         deltas: d.deltas.iter().map(delta).collect(),
         mix: Ordered(d.mix.iter().map(|m| (m.metric.to_string(), mix(m))).collect()),
@@ -167,9 +181,14 @@ pub fn diff_to_json(d: &RunDiff, breaches: &[Breach], unchecked: &[String]) -> R
         findings: &d.findings,
         left_out: &d.left_out,
         distributions: Ordered(d.distributions.iter().map(quantiles).collect()),
-        limits: Limits { exceeded: breaches, not_judged: unchecked },
+        limits: Limits { exceeded: breaches, not_judged: limits(&|_| true), not_recorded: limits(&|u| !u.recorded) },
     };
     serde_json::to_string_pretty(&out).map(|text| text + "\n")
+}
+
+fn large(d: &Delta) -> LargeS<'_> {
+    let change_pct = d.change_share.map(|s| s * 100.0);
+    LargeS { metric: d.metric, stat: &d.stat, change_pct, reason: d.reason }
 }
 
 fn delta(d: &Delta) -> DeltaS<'_> {

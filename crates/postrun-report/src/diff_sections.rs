@@ -1,13 +1,15 @@
 //! A comparison for a person: the same question first, then the answer, then every figure.
 
 use crate::diff_words::{
-    change_text, interval_text, latency_text, overall_text, scope_text, server_text, stat_text, value_text,
+    REPEATS, change_text, interval_text, large_text, latency_text, overall_text, scope_text, server_text, stat_text,
+    unjudged_text, value_text,
 };
 use crate::quantity::{number, percent, signed_percent};
 use crate::section::{Grid, Section};
 use crate::wording::metric_label;
 use postrun_diff::{
-    Breach, Changed, Delta, DeltaScope, DeltaVerdict, Difference, Mix, Overall, Reason, RunDiff, SideFacts, Weight,
+    Breach, Changed, Delta, DeltaScope, DeltaVerdict, Difference, Mix, NotJudged, Overall, Reason, RunDiff, SideFacts,
+    Weight,
 };
 
 /// Figures that are always shown; others where something is said of them.
@@ -23,8 +25,14 @@ const SHOWN: [&str; 9] = [
     "preemption_total",
 ];
 /// Marks behind a verdict, and what they mean.
-const MARKS: [(&str, Reason); 4] =
-    [("¹", Reason::RunNoise), ("²", Reason::TooFewRequests), ("³", Reason::OneValueARun), ("⁴", Reason::Negligible)];
+const MARKS: [(&str, Reason); 6] = [
+    ("¹", Reason::RunNoise),
+    ("²", Reason::TooFewRequests),
+    ("³", Reason::OneValueARun),
+    ("⁴", Reason::Negligible),
+    ("⁵", Reason::Drift),
+    ("⁶", Reason::NotBounded),
+];
 /// Figures of the buckets that are always shown.
 const BY_BUCKET: [&str; 3] = ["ttft_ms", "tpot_ms", "e2e_ms"];
 
@@ -44,7 +52,7 @@ pub(crate) enum Part {
 }
 
 /// Everything of a comparison; `breaches` of the limits that were set, and what could not be checked of them.
-pub(crate) fn of_diff(d: &RunDiff, breaches: &[Breach], unchecked: &[String]) -> Vec<(Part, Section)> {
+pub(crate) fn of_diff(d: &RunDiff, breaches: &[Breach], unchecked: &[NotJudged]) -> Vec<(Part, Section)> {
     let all = [
         (Part::Question, Some(question(d))),
         (Part::Answer, Some(answer(d))),
@@ -68,10 +76,6 @@ fn labels(side: &SideFacts) -> String {
 fn question(d: &RunDiff) -> Section {
     let mut s = Section::new(title(d));
     s.lines.extend(sides(d));
-    if d.same_recording {
-        s.lines.push(sameness(d));
-        return s;
-    }
     let of = |weight: Weight| d.comparable.differences.iter().filter(move |x| x.weight == weight);
     if !d.comparable.comparable() {
         s.lines.push(sameness(d));
@@ -143,30 +147,32 @@ fn answer(d: &RunDiff) -> Section {
             s.lines.push(format!("  {name:<10} {}", named.join("; ")));
         }
     }
+    let large = large_text(d);
+    s.lines.extend(large.clone());
     let hidden = d.deltas.iter().filter(|x| x.reason == Some(Reason::RunNoise)).count();
     if !d.comparable.comparable() {
         return s;
     }
     if hidden > 0 {
         let noise = percent(d.method.run_noise);
+        let moved = if hidden == 1 { "figure moved" } else { "figures moved" };
         s.lines.push(format!(
-            "{hidden} of {} figures moved by more than one run shows, and by less than runs of one configuration differ ({noise}). \
-             Three repeats a side decide it (--base A1 A2 A3 --candidate B1 B2 B3).",
-            d.deltas.len()
+            "{hidden} {moved} by more than one run shows, and by less than runs of one configuration differ ({noise}). \
+             Three repeats a side decide it {REPEATS}."
         ));
-    } else if d.overall == Overall::Inconclusive {
+    } else if d.overall == Overall::Inconclusive && large.is_none() {
         s.lines.push("A longer run, or three repeats a side, would narrow the intervals.".to_string());
     }
     s
 }
 
-fn limits(breaches: &[Breach], unchecked: &[String]) -> Option<Section> {
+fn limits(breaches: &[Breach], unchecked: &[NotJudged]) -> Option<Section> {
     if breaches.is_empty() && unchecked.is_empty() {
         return None;
     }
     let mut s = Section::new("Limits");
     s.lines.extend(breaches.iter().map(|b| format!("  exceeded   {}", b.text)));
-    s.lines.extend(unchecked.iter().map(|u| format!("  not judged {u}")));
+    s.lines.extend(unchecked.iter().map(|u| format!("  not judged {}", u.text)));
     Some(s)
 }
 
@@ -255,7 +261,8 @@ fn whole_run(d: &RunDiff) -> Section {
     let mut s = table("The whole run, latencies in ms", all().filter(shown), |x| metric_label(x.metric).to_string());
     let hidden = all().filter(|x| !shown(x)).count();
     if hidden > 0 {
-        s.notes.push(format!("{hidden} more figures are in the JSON; nothing is shown to have changed in them."));
+        let more = if hidden == 1 { "figure is" } else { "figures are" };
+        s.notes.push(format!("{hidden} more {more} in the JSON; nothing is shown to have changed there."));
     }
     s
 }
@@ -309,10 +316,10 @@ fn findings(d: &RunDiff) -> Option<Section> {
 
 fn left_out(d: &RunDiff) -> Option<Section> {
     let mut s = Section::new("Left out");
-    for who in ["base", "candidate"] {
+    for (who, lack) in [("base", "the base lacks"), ("candidate", "the candidate lacks"), ("both", "both sides lack")] {
         let ids: Vec<&str> = d.left_out.iter().filter(|l| l.lacks == who).map(|l| l.metric).collect();
         if !ids.is_empty() {
-            s.lines.push(format!("the {who} lacks: {}", ids.join(", ")));
+            s.lines.push(format!("{lack}: {}", ids.join(", ")));
         }
     }
     (!s.lines.is_empty()).then_some(s)
@@ -333,6 +340,10 @@ fn method(d: &RunDiff) -> Section {
         percent(m.run_noise),
         m.run_noise_from
     ));
-    s.lines.push(format!("Block bootstrap over time: {} stretches of a run in blocks of {}.", m.stretches, m.block));
+    s.lines.extend(unjudged_text(d));
+    s.lines.push(format!(
+        "Block bootstrap over time: {} stretches of a run in {} blocks of {}.",
+        m.stretches, m.blocks, m.block
+    ));
     s
 }

@@ -5,22 +5,22 @@ use crate::markdown::to_markdown_text;
 use crate::section::Section;
 use crate::terminal::{Look, to_text};
 use crate::trend_section::of_trend;
-use postrun_diff::{Breach, RunDiff, Trend};
+use postrun_diff::{Breach, NotJudged, RunDiff, Trend};
 
 /// Columns that curves are drawn for.
 const WIDTH: u16 = 100;
 
 /// A comparison as text that ends in a line break; `breaches` of limits, and limits that were not judged.
-pub fn diff_to_table(diff: &RunDiff, breaches: &[Breach], not_judged: &[String], look: Look) -> String {
+pub fn diff_to_table(diff: &RunDiff, breaches: &[Breach], not_judged: &[NotJudged], look: Look) -> String {
     to_text(&sections(diff, breaches, not_judged), look)
 }
 
 /// A comparison for a pull request.
-pub fn diff_to_markdown(diff: &RunDiff, breaches: &[Breach], not_judged: &[String]) -> String {
+pub fn diff_to_markdown(diff: &RunDiff, breaches: &[Breach], not_judged: &[NotJudged]) -> String {
     to_markdown_text("postrun diff", &sections(diff, breaches, not_judged))
 }
 
-fn sections(diff: &RunDiff, breaches: &[Breach], not_judged: &[String]) -> Vec<Section> {
+fn sections(diff: &RunDiff, breaches: &[Breach], not_judged: &[NotJudged]) -> Vec<Section> {
     of_diff(diff, breaches, not_judged).into_iter().map(|(_, section)| section).collect()
 }
 

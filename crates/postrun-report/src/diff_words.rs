@@ -70,10 +70,9 @@ pub(crate) fn change_text(d: &Delta) -> String {
     format!("{} {sign}{}{unit}{share}", name.trim_end(), value_text(d.metric, d.change))
 }
 
-/// Why no more is said of a change, where that can be said.
+/// Why no more is said of a change.
 pub(crate) fn why_not(d: &Delta) -> Option<&'static str> {
-    let unbounded = d.verdict == DeltaVerdict::Inconclusive && d.interval.contains(&None);
-    d.reason.map(Reason::text).or_else(|| unbounded.then_some("the runs are too short to bound it"))
+    d.reason.map(Reason::text)
 }
 
 /// All of it in one sentence.
@@ -83,18 +82,103 @@ pub(crate) fn overall_text(d: &RunDiff) -> String {
             .to_string();
     }
     let counted = |v: DeltaVerdict| d.deltas.iter().filter(|x| x.verdict == v).count();
-    let (worse, better, all) = (counted(DeltaVerdict::Worse), counted(DeltaVerdict::Better), d.deltas.len());
+    let (worse, better, all) = (counted(DeltaVerdict::Worse), counted(DeltaVerdict::Better), d.method.judged);
+    let of = |n: usize| {
+        let figures = if all == 1 { "figure that can be judged" } else { "figures that can be judged" };
+        format!("{n} of {all} {figures} {}", if n == 1 { "is" } else { "are" })
+    };
     match d.overall {
-        Overall::Worse => format!("Worse: {worse} of {all} figures are worse beyond all noise, none is better."),
-        Overall::Better => format!("Better: {better} of {all} figures are better beyond all noise, none is worse."),
-        Overall::Mixed => format!("Mixed: of {all} figures {worse} are worse and {better} better, beyond all noise."),
+        Overall::Worse => format!("Worse: {} worse beyond all noise, none is better.", of(worse)),
+        Overall::Better => format!("Better: {} better beyond all noise, none is worse.", of(better)),
+        Overall::Mixed => format!("Mixed: {} worse and {better} better, beyond all noise.", of(worse)),
+        Overall::Same if d.same_recording && d.base.ok == 0 => {
+            "Same: it is one recording, in which no request was answered.".to_string()
+        }
         Overall::Same if d.same_recording => "Same: it is one recording.".to_string(),
         Overall::Same => {
             format!("Same: every figure of the whole run is shown to lie within {}.", percent(d.method.margin))
         }
+        Overall::Inconclusive if !d.large_undecided().is_empty() => {
+            "Inconclusive: a change is very large, and still not shown to be more than what these runs may do by chance."
+                .to_string()
+        }
         Overall::Inconclusive => {
             "Inconclusive: nothing is shown to be better or worse, nor all of it to be the same.".to_string()
         }
+    }
+}
+
+/// What would decide what one run a side cannot.
+pub(crate) const REPEATS: &str = "(--base A1 A2 A3 --candidate B1 B2 B3)";
+
+/// Very large changes of which nothing is shown, and why.
+pub(crate) fn large_text(d: &RunDiff) -> Option<String> {
+    const NAMED: usize = 3;
+    let large = d.large_undecided();
+    let reason = large.first()?.reason;
+    let named = |x: &&Delta| {
+        let times = x.change_share.map(|s| format!("{} times", times_text(1.0 + s))).unwrap_or_default();
+        change_text(x).replacen('(', &format!("({times}, "), 1)
+    };
+    let named: Vec<String> = large.iter().take(NAMED).map(named).collect();
+    let blocks = d.method.blocks;
+    let single = d.method.runs == [1, 1];
+    let repeats = if single {
+        format!("three repeats a side would decide it {REPEATS}")
+    } else {
+        "more repeats would decide it".to_string()
+    };
+    let why = match reason {
+        Some(Reason::Drift) => {
+            format!(
+                "such latencies drift over a run, and its {blocks} independent blocks are too few to exclude drift; {repeats}"
+            )
+        }
+        Some(Reason::NotBounded) => {
+            format!("{blocks} independent blocks are too few to bound it; a longer run or {repeats}")
+        }
+        Some(Reason::TooFewRequests) => "fewer than 20 requests decide nothing; send more".to_string(),
+        Some(Reason::RunNoise) => format!("it lies inside the allowance for noise between runs; {repeats}"),
+        _ => format!("requests of one run differ by as much; a longer run or {repeats}"),
+    };
+    Some(format!("Very large, and not decided: {}: {why}.", named.join("; ")))
+}
+
+/// `11`, `3.1`, `0.08`: how many times as much.
+fn times_text(times: f64) -> String {
+    match times {
+        t if t >= 9.95 => format!("{t:.0}"),
+        t if t >= 1.0 => format!("{t:.1}"),
+        t => format!("{t:.2}"),
+    }
+}
+
+/// How many figures could not be judged, by reason; nothing where all were.
+pub(crate) fn unjudged_text(d: &RunDiff) -> Option<String> {
+    let mut reasons: Vec<(Reason, usize)> = Vec::new();
+    for reason in d.deltas.iter().filter(|x| !x.is_judged()).filter_map(|x| x.reason) {
+        match reasons.iter_mut().find(|(r, _)| *r == reason) {
+            Some((_, n)) => *n += 1,
+            None => reasons.push((reason, 1)),
+        }
+    }
+    reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let named: Vec<String> = reasons.iter().map(|(r, n)| format!("{n} {}", unjudged_word(*r))).collect();
+    let all = d.deltas.len();
+    (!named.is_empty())
+        .then(|| format!("{} of {all} figures can be judged; not: {}.", d.method.judged, named.join(", ")))
+}
+
+fn unjudged_word(reason: Reason) -> &'static str {
+    match reason {
+        Reason::TooFewRequests => "of too few requests",
+        Reason::OneValueARun => "of which a run has one value",
+        Reason::Drift => "that drift within the runs",
+        Reason::NotBounded => "that the runs are too short to bound",
+        Reason::NoTimes => "without send times",
+        Reason::NotInEveryRun => "that not every run has",
+        Reason::Negligible => "next to nothing beside TTFT",
+        other => other.text(),
     }
 }
 
@@ -107,10 +191,20 @@ pub(crate) fn latency_text(w: &Why) -> Option<String> {
     let signed = |ns: f64| format!("{}{} ms", if ns > 0.0 { "+" } else { "" }, number(ns / 1e6));
     let mut parts: Vec<_> = w.parts.iter().filter(|p| p.change().abs() >= NOTABLE * change.abs()).collect();
     parts.sort_by(|a, b| b.change().abs().total_cmp(&a.change().abs()));
-    let parts: Vec<String> =
-        parts.iter().map(|p| format!("{} {}", p.phase.replace('_', " "), signed(p.change()))).collect();
+    let parts: Vec<String> = parts.iter().map(|p| format!("{} {}", phase_text(p.phase), signed(p.change()))).collect();
     let stat = stat_text(w.stat);
-    Some(format!("{} {stat} {}: {}", metric_label(w.metric), signed(change), parts.join(", ")))
+    let of = if w.stat == "mean" { "" } else { " (split as the requests around it, others on each side)" };
+    let below = w.parts.iter().any(|p| p.base < -0.01 * w.base || p.candidate < -0.01 * w.candidate);
+    let below = if below { " (below 0: the server's phases are longer than what the client saw)" } else { "" };
+    Some(format!("{} {stat} {}{of}: {}{below}", metric_label(w.metric), signed(change), parts.join(", ")))
+}
+
+/// A part of a latency.
+pub(crate) fn phase_text(phase: &str) -> String {
+    match phase {
+        "rest" => "the rest (network, tokenising, client)".to_string(),
+        phase => phase.replace('_', " "),
+    }
 }
 
 /// What changed on the server meanwhile.

@@ -105,8 +105,9 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
     }
     grid.text_columns.push(grid.header.len());
     grid.header.push("verdict".to_string());
-    // E2E, load, ITL, TPOT: what is left still says how much, how many failed and how long one waits.
-    grid.drop_order = vec![10, 1, 9, 8];
+    // E2E, ITL, TPOT, tokens, and the load last: what is left says how much was asked and done, how many failed and how
+    // long one waits.
+    grid.drop_order = vec![10, 9, 8, 5, 1];
     let (mut borrowed, mut few, mut workloads) = (false, false, Vec::new());
     let mut columns: Vec<Column> = Vec::new();
     let names = short_labels(&runs);

@@ -58,8 +58,13 @@ pub(crate) fn render(section: &Section, look: Look, out: &mut String) {
         wrap(&printable(line), usize::from(look.width), out);
     }
     if let Some(grid) = &section.table {
-        out.push_str(&table(&grid.fitted(usize::from(look.width)), look));
+        let width = usize::from(look.width);
+        let fitted = grid.fitted(width);
+        out.push_str(&table(&fitted, look));
         out.push('\n');
+        if let Some(said) = grid.columns_left_out(&fitted, width) {
+            wrap(&said, width, out);
+        }
     }
     for note in &section.notes {
         wrap(&printable(note), usize::from(look.width), out);

@@ -30,8 +30,10 @@ pub enum DiffFormat {
   postrun diff before/ after/ --fail-on 'regression:p95.ttft>5'
   postrun diff before/ after/ --budget postrun.toml --strict --format markdown -o summary.md
 
-Exit codes: 0 done; 1 a regression met --fail-on, or a limit of the budget is exceeded; 2 the input or an argument is wrong;
-3 nothing was decided and --strict was given (or an error of postrun itself, said on standard error).")]
+Exit codes: 0 done; 1 a regression met --fail-on, or a limit of the budget is exceeded; 2 the input
+or an argument is wrong, or a limit is on a figure that is not recorded (the comparison is printed
+all the same); 3 nothing was decided and --strict was given (or an error of postrun itself, said on
+standard error).")]
 pub struct DiffArgs {
     /// The two runs: recorded files, folders or datasets
     #[arg(value_names = ["BASE", "CANDIDATE"], num_args = 2, required_unless_present = "base",
@@ -63,10 +65,10 @@ pub struct DiffArgs {
     #[arg(long)]
     pub strict: bool,
     /// Equal within this many percent [default: 2]
-    #[arg(long, value_name = "PCT", value_parser = value::percent)]
+    #[arg(long, value_name = "PCT", value_parser = value::percent, allow_hyphen_values = true)]
     pub margin: Option<f64>,
     /// Allowance for the noise between runs, in percent, where there is one run a side [default: 25]
-    #[arg(long, value_name = "PCT", value_parser = value::percent)]
+    #[arg(long, value_name = "PCT", value_parser = value::percent, allow_hyphen_values = true)]
     pub run_noise: Option<f64>,
     /// Take that allowance from earlier repeats of one configuration, three or more
     #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "run_noise", value_hint = ValueHint::AnyPath)]

@@ -45,7 +45,7 @@ pub struct TrendArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
     /// Allowance for the noise between runs, in percent, where runs are too few to show it
-    #[arg(long, value_name = "PCT", value_parser = value::percent, default_value = "25")]
+    #[arg(long, value_name = "PCT", value_parser = value::percent, default_value = "25", allow_hyphen_values = true)]
     pub run_noise: f64,
     #[command(flatten)]
     pub reading: ReadingArgs,

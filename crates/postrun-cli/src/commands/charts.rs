@@ -6,6 +6,17 @@ use postrun_report::{Picture, Reports, Theme, pictures};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+/// An error where `dir` is there and no folder, before anything is computed.
+pub fn check(dir: &Path) -> Result<(), CliError> {
+    match std::fs::metadata(dir) {
+        Ok(meta) if !meta.is_dir() => Err(CliError::Argument(format!(
+            "--charts needs a folder, and {} is none; name a folder, which is made where it is not there",
+            dir.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Writes what can be drawn below `dir`, a folder a run where there are several, and says what cannot.
 pub fn write(reports: &Reports, dir: &Path) -> Result<(), CliError> {
     let several = reports.runs.len() > 1;

@@ -1,15 +1,15 @@
 //! `postrun diff BASE CANDIDATE`: what changed, beyond noise.
 
-use super::charts;
 use super::report::{form_by_ending, rules, tell_apart};
 use super::runs::{self, Runs};
+use super::{beside, charts, labels};
 use crate::args::{DiffArgs, DiffFormat};
 use crate::error::CliError;
 use crate::exit::Compared;
-use crate::output::{print, styled, width, write_file};
+use crate::output::{print, say, styled, width, write_file};
 use postrun_analysis::{BucketEdges, Options, RunAnalysis, analyse, samples, shared_edges};
 use postrun_diagnose::{RuleSet, diagnose};
-use postrun_diff::{Budget, DRAWN_PERCENTILES, Overall, Settings, Side, SideRun, diff, noise_of_repeats};
+use postrun_diff::{Budget, DRAWN_PERCENTILES, Overall, Reason, Settings, Side, SideRun, diff, noise_of_repeats};
 use postrun_report::{Comparison, Look, diff_pictures, diff_to_html, diff_to_json, diff_to_markdown, diff_to_table};
 use postrun_schema::Dataset;
 use std::path::Path;
@@ -27,6 +27,7 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
         Some(format) => format,
         None => form_by_ending(args.output.as_deref(), &FORMS)?,
     };
+    args.charts.as_deref().map_or(Ok(()), charts::check)?;
     let rules = rules(args.rules.as_deref())?;
     let mut budget = args.budget.as_deref().map_or(Ok(Budget::default()), read_budget)?;
     let drawn = format == DiffFormat::Html || args.charts.is_some();
@@ -35,6 +36,12 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
         [base, candidate] => (one(base, &args)?, one(candidate, &args)?),
         _ => (repeats(&args.base, &args)?, repeats(&args.candidate, &args)?),
     };
+    let named = if args.runs.is_empty() { [args.base.as_slice(), &args.candidate].concat() } else { args.runs.clone() };
+    let origins: Vec<&str> = named
+        .iter()
+        .zip(base.iter().chain(&candidate))
+        .flat_map(|(arg, opened)| opened.datasets.iter().map(|_| arg.as_str()))
+        .collect();
     let edges = match &args.buckets {
         Some(edges) => edges.clone(),
         None => shared_edges(&datasets(&base).chain(datasets(&candidate)).collect::<Vec<_>>())?,
@@ -43,12 +50,14 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
     let options = Options { shapes: drawn, percentiles, convention: args.convention, ..Options::default() };
     let mut base = side(&base, &edges, &options, &rules)?;
     let mut candidate = side(&candidate, &edges, &options, &rules)?;
-    let runs = base.runs.iter_mut().chain(&mut candidate.runs);
-    tell_apart(runs.map(|r| &mut r.run.manifest.label));
+    let mut names: Vec<&mut String> =
+        base.runs.iter_mut().chain(&mut candidate.runs).map(|r| &mut r.run.manifest.label).collect();
+    labels::by_paths(names.iter_mut().map(|name| &mut **name).zip(origins).collect());
+    tell_apart(names.into_iter());
     let found = diff(&base, &candidate, &edges, &settings);
 
-    budget.limits.extend(args.fail_on);
-    let (breaches, not_judged) = (budget.breaches(&found), budget.not_judged(&found));
+    budget.limits.extend(args.fail_on.iter().cloned());
+    let (breaches, not_judged) = (budget.breaches(&found, &candidate), budget.not_judged(&found, &candidate));
     let (breaches, not_judged) = (breaches.as_slice(), not_judged.as_slice());
     let comparison = Comparison { diff: &found, base: &base, candidate: &candidate, breaches, not_judged };
     if let Some(dir) = &args.charts {
@@ -67,9 +76,18 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
         Some(path) => write_file(path, &text)?,
         None => print(&text)?,
     }
+    not_judged.iter().filter(|u| !u.recorded).for_each(|u| say(&format!("postrun: the gate is broken: {}", u.text)));
+    if let ([arg, other], [run]) = (args.runs.as_slice(), base.runs.as_slice())
+        && args.noise_from.is_empty()
+        && found.deltas.iter().any(|d| d.reason == Some(Reason::RunNoise))
+        && let Some(text) = beside::suggestion((arg, other), &run.run, found.method.run_noise, &args)
+    {
+        say(&text);
+    }
     let undecided = found.overall == Overall::Inconclusive || !not_judged.is_empty();
     Ok(match () {
         () if !breaches.is_empty() => Compared::Exceeded,
+        () if not_judged.iter().any(|u| !u.recorded) => Compared::Broken,
         () if args.strict && undecided => Compared::Undecided,
         () => Compared::Kept,
     })

@@ -1,5 +1,6 @@
 //! One file a subcommand.
 
+mod beside;
 mod charts;
 pub mod completions;
 pub mod demo;
@@ -9,6 +10,7 @@ pub mod explain;
 pub mod export;
 pub mod ingest;
 pub mod inspect;
+mod labels;
 pub mod list;
 pub mod man;
 pub mod parity;

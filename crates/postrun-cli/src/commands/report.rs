@@ -25,6 +25,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         Some(format) => format,
         None => form_by_ending(args.output.as_deref(), &FORMS)?,
     };
+    args.charts.as_deref().map_or(Ok(()), charts::check)?;
     let rules = rules(args.rules.as_deref())?;
     let reading = runs::options(&args.reading)?;
     let reading = postrun_ingest::Options {

@@ -1,7 +1,7 @@
 //! `postrun trend RUN...`: where did a figure change, and stay changed.
 
 use super::report::tell_apart;
-use super::runs;
+use super::{labels, runs};
 use crate::args::{TrendArgs, TrendFormat, TrendOrder};
 use crate::error::CliError;
 use crate::output::{print, styled, width, write_file};
@@ -14,12 +14,14 @@ const FEWEST: usize = 3;
 
 pub fn run(args: TrendArgs) -> Result<(), CliError> {
     let mut analysed = Vec::new();
+    let mut origins = Vec::new();
     // One argument after the other: files of different runs must not be taken for one.
     for input in &args.inputs {
         let reading = runs::options(&args.reading)?;
         let opened = runs::open(std::slice::from_ref(input), reading)?;
         for dataset in &opened.datasets {
             analysed.push(analyse(dataset, &Options { metrics_only: true, ..Options::default() })?);
+            origins.push(input.as_str());
         }
     }
     if analysed.len() < FEWEST {
@@ -28,6 +30,7 @@ pub fn run(args: TrendArgs) -> Result<(), CliError> {
             "a trend needs {FEWEST} runs or more; these are {n} (see `postrun diff`)"
         )));
     }
+    labels::by_paths(analysed.iter_mut().map(|run| &mut run.manifest.label).zip(origins).collect());
     tell_apart(analysed.iter_mut().map(|run| &mut run.manifest.label));
     let by = args.by.map(|by| match by {
         TrendOrder::Time => Order::Time,

@@ -29,6 +29,8 @@ pub(crate) struct Change {
     pub high: f64,
     /// Standard error of the change.
     pub spread: f64,
+    /// It does not settle within the run: the interval is that of a random walk.
+    pub drifts: bool,
 }
 
 /// What was decided for all comparisons.
@@ -107,7 +109,8 @@ pub(crate) fn compare(pairs: &[Pair], levels: &[f64]) -> Joint {
             false => f64::INFINITY,
         };
         let change = value(&pair.candidate, pair.scale) - value(&pair.base, pair.scale);
-        Change { change, low: change - both(b_down, a_up), high: change + both(b_up, a_down), spread: spread * wider }
+        let (low, high) = (change - both(b_down, a_up), change + both(b_up, a_down));
+        Change { change, low, high, spread: spread * wider, drifts: wandering[i] }
     };
     let changes = (0..pairs.len()).map(change).collect();
     Joint { changes, length, critical }

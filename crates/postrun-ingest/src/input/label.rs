@@ -67,7 +67,10 @@ fn stem(path: &Path) -> String {
     ending(&stem).filter(|s| GENERIC_STEMS.contains(&s.as_str())).unwrap_or(stem)
 }
 
-/// Files of the same name in different folders are told apart by their folder.
+/// Folders above a file that may tell it apart.
+const DEEPEST: usize = 8;
+
+/// Files of the same name in different folders are told apart by a folder.
 pub(crate) fn tell_apart(candidates: &mut [Candidate]) {
     // Files of one folder under one label are parts of one run.
     let mut seen: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
@@ -79,9 +82,19 @@ pub(crate) fn tell_apart(candidates: &mut [Candidate]) {
     }
     for c in candidates {
         let Input::Path(path) = &c.input else { continue };
-        let parent = path.parent().map(base_name).filter(|p| !GENERIC_FOLDERS.contains(&p.as_str()));
-        if let (Some(true), Some(parent)) = (seen.get(&c.label).map(|folders| folders.len() > 1), parent) {
-            c.label = format!("{parent}.{}", c.label);
+        let Some(folders) = seen.get(&c.label).filter(|folders| folders.len() > 1) else { continue };
+        let name = |folder: &Path| Some(base_name(folder)).filter(|p| !GENERIC_FOLDERS.contains(&p.as_str()));
+        let above = |up: usize| -> BTreeSet<String> {
+            folders.iter().filter_map(|f| f.ancestors().nth(up).and_then(name)).collect()
+        };
+        // Folders of one name are told apart by the nearest ones above them that are all different.
+        let up = match above(0).len() {
+            1 => (1..DEEPEST).find(|up| above(*up).len() == folders.len()).unwrap_or(0),
+            _ => 0,
+        };
+        let parent = path.parent().and_then(name);
+        if let Some(folder) = parent.and(path.ancestors().nth(up + 1).and_then(name)) {
+            c.label = format!("{folder}.{}", c.label);
         }
     }
 }

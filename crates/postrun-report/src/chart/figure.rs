@@ -46,10 +46,21 @@ pub(crate) enum Mark {
     Flags { at: Vec<(f64, String)>, ink: Ink },
     /// The whole width at one value; its label stands beside its end.
     Across { y: f64, ink: Ink, label: String },
+    /// The head of an arrow at the end of a line: it goes on; two heads where it has no end.
+    Arrow { x: f64, y: f64, way: Way, endless: bool, ink: Ink },
     /// Words.
     Words { x: f64, y: f64, text: String, ink: Ink, side: Side },
     /// What colours mean, in a row above the plot.
     Key(Vec<(Ink, String)>),
+}
+
+/// Where an arrow points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Left,
+    Right,
+    Up,
+    Down,
 }
 
 /// Where words stand from their point.

@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::error::ChartError;
-use super::figure::{Figure, Mark, Panel, Side};
+use super::figure::{Figure, Mark, Panel, Side, Way};
 use super::font::FAMILY;
 use super::ink::{Ink, Theme};
 use super::layout::{Frame, LABEL_STEP, Layout, TEXT, TITLE, WIDTH, spread};
@@ -174,6 +174,7 @@ impl<'a, DB: DrawingBackend> Sheet<'a, DB> {
                 let (h, to) = if at > f.x(0.7) { (HPos::Right, at - 4.0) } else { (HPos::Left, at + 4.0) };
                 self.text(label, (to, f.bottom - 9.0), *ink, h, TEXT, false)
             }
+            Mark::Arrow { x: px, y: py, way, endless, ink } => self.arrow((x(*px), y(*py)), *way, *endless, *ink),
             Mark::Flags { at, ink } => self.flags(at, *ink, panel, f),
             Mark::Across { y: at, ink, .. } => self.dashes(&[(f.left, y(*at)), (f.right, y(*at))], *ink, 1.2),
             Mark::Words { x: px, y: py, text, ink, side } => {
@@ -186,6 +187,24 @@ impl<'a, DB: DrawingBackend> Sheet<'a, DB> {
             }
             Mark::Key(entries) => self.key(entries, panel, f),
         }
+    }
+
+    /// Its tip lies at the point, a second head behind it.
+    fn arrow(&self, (x, y): (f64, f64), way: Way, endless: bool, ink: Ink) -> Result<(), ChartError> {
+        const HEAD: f64 = 5.0;
+        let (dx, dy) = match way {
+            Way::Left => (-1.0, 0.0),
+            Way::Right => (1.0, 0.0),
+            Way::Up => (0.0, -1.0),
+            Way::Down => (0.0, 1.0),
+        };
+        for k in 0..1 + usize::from(endless) {
+            let back = HEAD * k as f64;
+            let tip = (x - dx * back, y - dy * back);
+            let wing = |side: f64| (tip.0 - HEAD * (dx + side * dy * 0.9), tip.1 - HEAD * (dy + side * dx * 0.9));
+            self.path(&[wing(1.0), tip, wing(-1.0)], ink, 1.4)?;
+        }
+        Ok(())
     }
 
     /// Lines up to their labels, which stand to the right of them, or all to the left where the last has no room. So that

@@ -26,9 +26,9 @@ const METRICS: [&str; 4] = ["ttft_ms", "tpot_ms", "itl_ms", "e2e_ms"];
 const OF_ALL: [&str; 3] = ["mean", "p50", "p95"];
 const ROW: f64 = 19.0;
 /// To the right of the intervals, for the change in words, as a share of the axis.
-const ROOM: f64 = 0.62;
+const ROOM: f64 = 0.68;
 /// Where its three columns begin, as shares of that room.
-const COLUMNS: [f64; 3] = [0.0, 0.2, 0.68];
+const COLUMNS: [f64; 3] = [0.0, 0.23, 0.69];
 
 fn build(c: &Comparison<'_>) -> Built {
     let of = |metric: &str| -> Vec<&Delta> { c.diff.deltas.iter().filter(|d| shown(d, metric)).collect() };
@@ -79,7 +79,7 @@ fn panel(c: &Comparison<'_>, metric: &str, rows: &[&Delta], last: bool) -> Panel
     let y = Axis { label: metric_label(metric).to_string(), ..Axis::rows(&names) };
     // Each metric has its own axis: one that is hardly bounded would press the others together.
     let (axis, end) = interval::axis("", rows.iter().copied(), 9.0, ROOM);
-    let x = Axis { label: if last { "change, % of the base".to_string() } else { String::new() }, ..axis };
+    let x = Axis { label: if last { interval::AXIS.to_string() } else { String::new() }, ..axis };
     let margin = place(c.diff.method.margin);
     let mut all = vec![
         Mark::Bars { bars: vec![[-margin, margin, y.from, y.to]], ink: Ink::Shade, alpha: 1.0 },
@@ -103,7 +103,8 @@ fn said(d: &Delta) -> &'static str {
     match (d.verdict, d.reason) {
         (DeltaVerdict::Inconclusive, Some(Reason::TooFewRequests)) => "too few",
         (DeltaVerdict::Inconclusive, Some(Reason::RunNoise)) => "run noise",
-        (DeltaVerdict::Inconclusive, None) if d.interval == [None; 2] => "not bounded",
+        (DeltaVerdict::Inconclusive, Some(Reason::Drift)) => "may be drift",
+        (DeltaVerdict::Inconclusive, Some(Reason::NotBounded)) => "not bounded",
         (verdict, _) => verdict_word(verdict),
     }
 }

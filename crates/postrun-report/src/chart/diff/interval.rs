@@ -1,7 +1,7 @@
 //! Changes with their intervals: an axis on which equal factors take equal room, and the mark of one change.
 
-use super::super::axis::{Axis, Scale};
-use super::super::figure::Mark;
+use super::super::axis::{Axis, Scale, amount};
+use super::super::figure::{Mark, Way};
 use super::super::ink::Ink;
 use crate::comparison::Comparison;
 use crate::diff_words::{change_text, interval_text, why_not};
@@ -18,6 +18,8 @@ const FAR_TICKS: [f64; 23] = [
     0.0, 900.0, -90.0, 9900.0, -99.0, 99_900.0, -99.9, 999_900.0, -99.99, -50.0, 100.0, -80.0, 400.0, -95.0, 1900.0,
     -98.0, 4900.0, -99.5, 19_900.0, -99.8, 49_900.0, 199_900.0, 499_900.0,
 ];
+/// What is on the axis.
+pub(super) const AXIS: &str = "change in % of the base (logarithmic: equal factors are equally far)";
 /// From this length on an axis is long, as a logarithm of a ratio.
 const LONG: f64 = 2.5;
 /// The axis reaches at least so far on both sides.
@@ -71,18 +73,19 @@ fn ticks(from: f64, to: f64, most: f64) -> Vec<(f64, String)> {
 fn tick_text(percent: f64) -> String {
     match percent {
         0.0 => "0".to_string(),
-        p if p >= 900.0 => format!("×{}", p / 100.0 + 1.0),
         p if p < 0.0 => format!("−{} %", -p),
-        p => format!("+{p} %"),
+        p => format!("+{} %", amount(p)),
     }
 }
 
-/// A change in few characters: `+62 %`, `−3.1 %`, `×12`.
+/// A change in few characters: `+62 %`, `−3.1 %`, `+1120 %`.
 pub(super) fn short(share: f64) -> String {
     let p = share * 100.0;
     match p {
-        p if p >= 999.5 => format!("×{:.0}", share + 1.0),
+        p if p >= 999.5 => format!("+{} %", amount(p.round())),
         p if p.abs() < 0.05 => "0 %".to_string(),
+        // Rounded to −100 % nothing would be left.
+        p if p < -99.0 => format!("−{} %", ((-p * 100.0).floor() / 100.0)),
         p if p.abs() < 9.95 => format!("{p:+.1} %").replace('-', "−"),
         p => format!("{p:+.0} %").replace('-', "−"),
     }
@@ -118,7 +121,6 @@ pub(super) fn marks(d: &Delta, room: (f64, f64), at: f64, upright: bool) -> Vec<
     let Some(change) = d.change_share.map(place) else { return Vec::new() };
     let point = |v: f64| if upright { (at, v) } else { (v, at) };
     let line = |[low, high]: [Option<f64>; 2], width: f64| {
-        // What is not bounded reaches the end of the axis.
         let (low, high) = (low.map_or(room.0, place), high.map_or(room.1, place));
         let inside = |v: f64| v.max(room.0).min(room.1);
         let points = [inside(low), inside(high)].map(point).map(|(x, y)| (x, Some(y))).to_vec();
@@ -129,6 +131,15 @@ pub(super) fn marks(d: &Delta, room: (f64, f64), at: f64, upright: bool) -> Vec<
         out.push(line(d.interval_share, 1.2));
         // Without an allowance both are the same, and the thick one is it.
         out.push(line(d.within_runs_share, 3.2));
+        let ends = d.interval_share.map(|end| end.map(place));
+        let ways = if upright { [Way::Down, Way::Up] } else { [Way::Left, Way::Right] };
+        for ((end, edge), way) in ends.into_iter().zip([room.0, room.1]).zip(ways) {
+            let beyond = end.is_none_or(|v| v < room.0 || v > room.1);
+            if beyond {
+                let (x, y) = point(edge);
+                out.push(Mark::Arrow { x, y, way, endless: end.is_none(), ink: ink(d.verdict) });
+            }
+        }
     }
     let dot = |ink, size| Mark::Dots { points: vec![point(change)], ink, size, alpha: 1.0 };
     out.push(dot(ink(d.verdict), 4.2));
@@ -164,7 +175,7 @@ pub(super) fn note(c: &Comparison<'_>) -> String {
         false => "Line: where the change lies, by the noise inside the runs and between the repeats.".to_string(),
     };
     format!(
-        "{lines} A line that reaches the edge is not bounded there; a dot without a line: too few requests, or a run too short to bound it. Grey band: within {}, called the same.",
+        "{lines} An arrow: it goes on beyond the edge; a double one: it is not bounded there. A dot without a line: too few requests, or a run that drifts or is too short to bound it. Grey band: within {}, called the same.",
         percent(m.margin)
     )
 }
@@ -180,11 +191,40 @@ mod tests {
         };
         assert_eq!(texts(-0.3, 1.2, 8.0), ["−20 %", "0", "+25 %", "+50 %", "+100 %"]);
         assert_eq!(texts(-0.04, 0.04, 6.0), ["−2 %", "0", "+2 %"]);
-        assert_eq!(texts(-0.995, 12.0, 8.0), ["−99 %", "−90 %", "0", "×10"]);
+        assert_eq!(texts(-0.995, 12.0, 8.0), ["−99 %", "−90 %", "0", "+900 %"]);
         assert_eq!(texts(-0.97, 0.05, 7.0), ["−95 %", "−90 %", "−80 %", "−50 %", "0"]);
+        assert_eq!((short(-0.996), short(-0.99999)), ("−99.6 %".into(), "−99.99 %".into()));
         assert_eq!(
             (short(0.624), short(-0.031), short(11.2), short(0.0)),
-            ("+62 %".into(), "−3.1 %".into(), "×12".into(), "0 %".into())
+            ("+62 %".into(), "−3.1 %".into(), "+1120 %".into(), "0 %".into())
         );
+    }
+
+    #[test]
+    fn an_interval_that_goes_on_has_an_arrow() {
+        let arrows = |low: Option<f64>, high: Option<f64>| -> Vec<(Way, bool)> {
+            let delta = Delta {
+                metric: "ttft_ms",
+                stat: "p50".to_string(),
+                scope: postrun_diff::DeltaScope::All,
+                base: 1.0,
+                candidate: 1.1,
+                change: 0.1,
+                change_share: Some(0.1),
+                interval: [low, high],
+                interval_share: [low, high],
+                within_runs_share: [low, high],
+                verdict: DeltaVerdict::Inconclusive,
+                reason: None,
+                counts: [100, 100],
+            };
+            let marks = marks(&delta, (-0.5, 0.5), 1.0, false);
+            let way = |m: Mark| if let Mark::Arrow { way, endless, .. } = m { Some((way, endless)) } else { None };
+            marks.into_iter().filter_map(way).collect()
+        };
+        assert_eq!(arrows(Some(-0.1), Some(0.2)), []);
+        assert_eq!(arrows(Some(-0.9), Some(0.2)), [(Way::Left, false)]);
+        assert_eq!(arrows(Some(-0.1), None), [(Way::Right, true)]);
+        assert_eq!(arrows(None, Some(3.0)), [(Way::Left, true), (Way::Right, false)]);
     }
 }

@@ -47,8 +47,10 @@ fn build(c: &Comparison<'_>) -> Built {
     let spots = shifts.iter().enumerate().flat_map(|(i, s)| spots(i, s, &names)).collect();
     Ok(Figure {
         title: DIFF_PERCENTILES.title.to_string(),
-        subtitle: "In percent of the base; a flat line: all requests changed alike, a rise to the right: the tail grew"
-            .to_string(),
+        subtitle: format!(
+            "Up: {}; a flat line: all requests changed alike, a rise to the right: the tail grew",
+            interval::AXIS
+        ),
         panels,
         note: interval::note(c),
         spots,

@@ -106,6 +106,9 @@ fn build(c: &Comparison<'_>) -> Built {
     let quiet = |row: &&Row| row.quiet_at_zero && silent(row, &lines);
     let known = |row: &&Row| lines.iter().any(|(_, t)| t.windows.iter().any(|w| (row.get)(w).is_some()));
     let rows: Vec<&Row> = ROWS.iter().filter(known).filter(|row| !quiet(row)).collect();
+    if rows.is_empty() {
+        return Err("no latency, load or state of the server is recorded over time".to_string());
+    }
     let length = |t: &Timeline| t.windows.last().map_or(0.0, |w| w.start_s + t.width_s);
     let end = lines.iter().map(|(_, t)| length(t)).fold(0.0, f64::max);
     let axis = Axis::seconds("since the first send of each run", end);

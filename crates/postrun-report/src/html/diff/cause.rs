@@ -1,7 +1,7 @@
 //! Where a change comes from: along the phases, and on the server.
 
 use super::super::table;
-use crate::diff_words::stat_text;
+use crate::diff_words::{phase_text, stat_text};
 use crate::markup::escape;
 use crate::quantity::number;
 use crate::section::{Grid, Section};
@@ -40,7 +40,7 @@ fn parts(d: &RunDiff) -> Grid {
             grid.push(vec![name.clone(), part.to_string(), ms(base), ms(candidate), format!("{sign}{}", ms(change))]);
         };
         push("all of it", w.base, w.candidate);
-        w.parts.iter().for_each(|p| push(&p.phase.replace('_', " "), p.base, p.candidate));
+        w.parts.iter().for_each(|p| push(&phase_text(p.phase), p.base, p.candidate));
     }
     grid
 }

@@ -38,7 +38,8 @@ pub fn diff_to_html(c: &Comparison<'_>) -> Result<String, ChartError> {
     main.push_str(&format!("<h1>{}</h1>\n<div class=\"about\">", escape(&title(d))));
     sides(d).iter().for_each(|line| main.push_str(&format!("<p>{}</p>\n", escape(line))));
     main.push_str("</div>\n");
-    main.push_str(&verdict(d, of(Part::Answer), !c.breaches.is_empty()));
+    let failed = !c.breaches.is_empty() || c.not_judged.iter().any(|u| !u.recorded);
+    main.push_str(&verdict(d, of(Part::Answer), failed));
     main.push_str(&plain(Part::Limits, "limits"));
     main.push_str(&question::section(d));
     main.push_str(&cause::section(d, of(Part::Why)));
@@ -56,13 +57,14 @@ pub fn diff_to_html(c: &Comparison<'_>) -> Result<String, ChartError> {
 }
 
 /// The answer, in the colour of what it says.
-fn verdict(d: &RunDiff, answer: Option<&Section>, exceeded: bool) -> String {
+fn verdict(d: &RunDiff, answer: Option<&Section>, failed: bool) -> String {
     let class = match d.overall {
         _ if !d.comparable.comparable() => "warning",
-        _ if exceeded => "critical",
+        _ if failed => "critical",
         Overall::Worse => "critical",
         Overall::Mixed => "warning",
         Overall::Better | Overall::Same => "calm",
+        Overall::Inconclusive if !d.large_undecided().is_empty() => "warning",
         Overall::Inconclusive => "info",
     };
     let lines = answer.map(|s| table::lines(&s.lines)).unwrap_or_default();

@@ -12,7 +12,7 @@ pub(super) fn section(d: &RunDiff) -> String {
         escape(&sameness(d))
     );
     let differences = &d.comparable.differences;
-    if !differences.is_empty() && !d.same_recording {
+    if !differences.is_empty() {
         let rows: String = differences.iter().map(row).collect();
         out.push_str(&format!(
             "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Differences of the question\">\
