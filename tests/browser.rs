@@ -50,6 +50,8 @@ impl Page {
             "--disable-dev-shm-usage",
             "--disable-background-networking",
             "--no-first-run",
+            // No page is to reach beyond this machine, whatever it tries.
+            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
             "--window-size=1100,900",
             "--remote-debugging-pipe",
         ];
@@ -106,8 +108,13 @@ impl Page {
 
     /// Opens a file and waits until it is loaded.
     pub fn go(&mut self, file: &Path) {
+        self.visit(&format!("file://{}", file.display()));
+    }
+
+    /// Opens an address and waits until it is loaded.
+    pub fn visit(&mut self, url: &str) {
         self.events.clear();
-        self.call("Page.navigate", json!({"url": format!("file://{}", file.display())}));
+        self.call("Page.navigate", json!({"url": url}));
         while !self.events.iter().any(|e| e["method"] == "Page.loadEventFired") {
             let event = self.messages.recv_timeout(PATIENCE).unwrap();
             self.events.push(event);

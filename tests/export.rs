@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const WITH_SERVER: &str = "fixtures/server_side/kv_tight/input";
-const CLIENT_ONLY: &str = "fixtures/vllm_bench/long_prompts/input/result.json";
+pub const WITH_SERVER: &str = "fixtures/server_side/kv_tight/input";
+pub const CLIENT_ONLY: &str = "fixtures/vllm_bench/long_prompts/input/result.json";
 
-type Counts = BTreeMap<String, u64>;
+pub type Counts = BTreeMap<String, u64>;
 
-fn exported(input: &str, target: &str) -> (tempfile::TempDir, PathBuf) {
+pub fn exported(input: &str, target: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("out");
     let ran = run(["export", input, "--to", target, "-o", path.to_str().unwrap()]);
@@ -20,13 +20,13 @@ fn exported(input: &str, target: &str) -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-fn chrome(input: &str) -> Vec<Value> {
+pub fn chrome(input: &str) -> Vec<Value> {
     let (_dir, path) = exported(input, "chrome-trace");
     let trace: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     trace["traceEvents"].as_array().unwrap().clone()
 }
 
-fn named(events: &[Value], phase: &str) -> Counts {
+pub fn named(events: &[Value], phase: &str) -> Counts {
     let mut counts = Counts::new();
     for event in events.iter().filter(|e| e["ph"] == phase) {
         *counts.entry(event["name"].as_str().unwrap().to_string()).or_default() += 1;
@@ -54,7 +54,7 @@ fn stalls_of(report: &Value) -> Counts {
 #[test]
 fn a_timeline_has_what_the_report_counts() {
     for (input, phases, counters) in [
-        (WITH_SERVER, vec![("request", 60), ("queue", 60), ("prefill", 60), ("decode", 60)], 58),
+        (WITH_SERVER, vec![("request", 60), ("queue", 60), ("prefill", 60), ("decode", 60)], 32),
         (CLIENT_ONLY, vec![], 0),
     ] {
         let events = chrome(input);
@@ -66,7 +66,9 @@ fn a_timeline_has_what_the_report_counts() {
             phases
         };
         let mut expected = counts(&phases);
-        let stalls = stalls_of(&report);
+        let mut stalls = stalls_of(&report);
+        let arrows = named(&events, "f").values().sum();
+        stalls.extend((arrows > 0).then(|| ("behind_prefill".to_string(), arrows)));
         assert!(!stalls.is_empty());
         expected.extend(stalls);
         assert_eq!(named(&events, "X"), expected, "{input}");
@@ -135,7 +137,7 @@ fn what_has_no_point_in_time_is_refused_and_named_among_many() {
 }
 
 /// Cells of a line of CSV without line breaks in its cells.
-fn cells(line: &str) -> Vec<String> {
+pub fn cells(line: &str) -> Vec<String> {
     let (mut out, mut quoted) = (vec![String::new()], false);
     for c in line.chars() {
         match c {
@@ -242,20 +244,15 @@ fn exports_are_the_same_every_time_and_leave_nothing_half_written() {
     assert_eq!(ran.code, 2, "{}", ran.stderr);
 }
 
-/// What a script of `tests/export` prints; `None` where it says (by 77) that it cannot judge.
-fn judged(python: &Path, script: &str, args: &[&str]) -> Option<String> {
+/// What a script of `tests/export` prints.
+pub fn judged(python: &Path, script: &str, args: &[&str]) -> String {
     let output = Command::new(python).arg(root().join("tests/export").join(script)).args(args).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(77) {
-        eprintln!("SKIPPED: {stderr}");
-        return None;
-    }
-    assert!(output.status.success(), "{script} {args:?}: {stderr}");
-    Some(String::from_utf8(output.stdout).unwrap())
+    assert!(output.status.success(), "{script} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// Recordings to check beside the fixtures, where they are.
-fn inputs() -> Vec<String> {
+pub fn inputs() -> Vec<String> {
     let mut out = vec![WITH_SERVER.to_string(), CLIENT_ONLY.to_string()];
     let beside = shared().map(|dir| dir.join("recordings/vllm-server-cpu"));
     for entry in beside.iter().flat_map(|dir| std::fs::read_dir(dir).unwrap()) {
@@ -263,39 +260,6 @@ fn inputs() -> Vec<String> {
         out.extend(path.is_dir().then(|| path.to_string_lossy().into_owned()));
     }
     out
-}
-
-#[test]
-fn perfetto_reads_its_format_and_finds_what_the_json_has() {
-    let Some(python) = python("perfetto", "perfetto") else { return };
-    let mut processor = true;
-    for input in inputs() {
-        let events = chrome(&input);
-        let (_dir, path) = exported(&input, "perfetto");
-        let path = path.to_str().unwrap();
-        let check = |text: String| {
-            let found: Value = serde_json::from_str(&text).unwrap();
-            let of = |key: &str| -> Counts { serde_json::from_value(found[key].clone()).unwrap() };
-            assert_eq!(of("slices"), named(&events, "X"), "{input}");
-            assert_eq!(of("counters"), named(&events, "C"), "{input}");
-            assert_eq!(found["arrows"], named(&events, "f").values().sum::<u64>(), "{input}");
-            assert_eq!(found["tracks"], named(&events, "M")["thread_name"], "{input}");
-        };
-        check(judged(&python, "check_trace.py", &["protobuf", path]).unwrap());
-        if !processor {
-            continue;
-        }
-        let (_dir, json) = exported(&input, "chrome-trace");
-        for trace in [path, json.to_str().unwrap()] {
-            match judged(&python, "check_trace.py", &["processor", trace]) {
-                Some(text) => check(text),
-                None => {
-                    processor = false;
-                    break;
-                }
-            }
-        }
-    }
 }
 
 #[test]
@@ -312,7 +276,7 @@ fn the_published_package_accepts_the_benchmark_reports() {
             false => vec![path],
         };
         let args: Vec<&str> = files.iter().map(|f| f.to_str().unwrap()).collect();
-        let said = judged(&python, "check_benchmark_report.py", &args).unwrap();
+        let said = judged(&python, "check_benchmark_report.py", &args);
         assert_eq!(said.matches("BenchmarkReportV02 0.2 ").count(), files.len(), "{input}: {said}");
     }
 }

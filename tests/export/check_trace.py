@@ -1,9 +1,8 @@
 """Prints, as JSON, what is in a trace: slices by name, arrows, counter samples, tracks.
 
-usage: check_trace.py protobuf|processor TRACE
+usage: check_trace.py TRACE
 
-protobuf:  parses Perfetto's format with the published messages of the `perfetto` package.
-processor: loads any trace in Perfetto's trace processor; exits with 77 where that cannot be had.
+Parses Perfetto's format with the published messages of the `perfetto` package.
 """
 
 import collections
@@ -59,40 +58,14 @@ def protobuf(path):
         out, into = sorted(ends, key=lambda end: end[0] == "in")
         assert (out[0], into[0]) == ("out", "in"), ends
         assert out[1] < into[1] and out[2] != into[2], "arrows lead forward, to another request"
-    requests = [t for t in tracks.values() if t.parent_uuid == 1]
     return {
         "slices": dict(slices),
         "arrows": len(flows),
         "counters": dict(counters),
-        "tracks": len(requests),
+        "tracks": sum(t.name.startswith("request ") for t in tracks.values()),
         "args": dict(args),
     }
 
 
-def processor(path):
-    from perfetto.trace_processor import TraceProcessor
-
-    try:
-        tp = TraceProcessor(trace=path)
-    except Exception as e:  # whatever the package raises where it cannot download its binary
-        print(f"the trace processor cannot be had: {e}", file=sys.stderr)
-        sys.exit(77)
-
-    def pairs(sql):
-        return {row.k: row.n for row in tp.query(sql)}
-
-    bad = pairs("select name as k, value as n from stats where severity in ('error', 'data_loss') and value > 0")
-    assert not bad, bad
-    return {
-        "slices": pairs("select name as k, count(*) as n from slice group by name"),
-        "arrows": pairs("select 'n' as k, count(*) as n from flow")["n"],
-        "counters": pairs(
-            "select t.name as k, count(*) as n from counter c join counter_track t on c.track_id = t.id group by 1"
-        ),
-        "tracks": pairs("select 'n' as k, count(distinct track_id) as n from slice")["n"],
-    }
-
-
 if __name__ == "__main__":
-    how, path = sys.argv[1:]
-    print(json.dumps({"protobuf": protobuf, "processor": processor}[how](path), indent=1, sort_keys=True))
+    print(json.dumps(protobuf(sys.argv[1]), indent=1, sort_keys=True))

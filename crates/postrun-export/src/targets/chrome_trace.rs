@@ -3,16 +3,21 @@
 //! # What is in it
 //! One thread a request of the process `requests`: the whole request, inside it `queue`, `prefill` and `decode` as the
 //! server recorded them, else `ttft` and `decode` as the client did; inside these `preempted` (by the server's own events),
-//! `looks_like_preemption` (by the client's times alone) and the other classes of long pauses (`postrun explain stalls`). The process `server` has the counters. An arrow leads from a prefill to each pause of
-//! another request that it is held to have caused. Per-request metrics stand beside the whole request.
+//! `looks_like_preemption` (by the client's times alone) and the other classes of long pauses (`postrun explain stalls`).
+//! The process `server` has the counters. An arrow leads from a prefill to each pause of another request that it is held to
+//! have caused: to `behind_prefill`, the part of the pause that is left when the prefill begins. Per-request metrics stand
+//! beside the whole request.
+//!
+//! Perfetto's UI shows the two processes closed, and sorts counters below requests: `--to perfetto` is the better picture there.
 //!
 //! # Clocks
 //! Times count from the first send. Server times are in it only where the clocks are aligned; a run without a client is
-//! drawn on the server's clock. What is left out is said.
+//! drawn on the server's clock. Counters are drawn from a tenth of the requests' span before it to a tenth after it. What
+//! is left out is said.
 
 use crate::error::ExportError;
 use crate::target::{Out, Target};
-use crate::trace::{self, Counter, Sink, Slice, Track, Value};
+use crate::trace::{self, Counter, Head, Sink, Slice, Track, Value};
 use postrun_schema::{Dataset, Doc};
 use serde_json::{Map, Value as Json, json};
 
@@ -79,10 +84,12 @@ impl ChromeTrace<'_> {
 }
 
 impl Sink for ChromeTrace<'_> {
-    fn begin(&mut self, label: &str, about: &str) -> Result<(), ExportError> {
-        let about = json!({"run": label, "times": about});
+    fn begin(&mut self, head: &Head<'_>) -> Result<(), ExportError> {
+        let about = json!({"run": head.label, "times": head.about});
         write!(self.out, "{{\"displayTimeUnit\":\"ms\",\"otherData\":{about},\"traceEvents\":[")?;
-        for (pid, name) in [(REQUESTS, "requests"), (SERVER, "server")] {
+        // An empty process would keep Perfetto's UI from opening the only other one.
+        let processes = [(REQUESTS, "requests"), (SERVER, "server")];
+        for (pid, name) in processes.into_iter().filter(|(pid, _)| *pid != SERVER || head.counters) {
             self.metadata("process_name", pid, 0, json!({"name": name}))?;
             // The server's few tracks come first.
             self.metadata("process_sort_index", pid, 0, json!({"sort_index": SERVER - pid}))?;

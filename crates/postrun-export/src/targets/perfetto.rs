@@ -1,21 +1,24 @@
 //! A timeline in Perfetto's own format, for <https://ui.perfetto.dev> (which reads it in the browser) and its trace processor.
 //!
 //! # What is in it
-//! The same as in a `chrome-trace`, in a third of its size: under `Requests` one track a request with the whole request,
-//! inside it `queue`, `prefill` and `decode` as the server recorded them, else `ttft` and `decode` as the client did; inside
-//! these `preempted` (by the server's own events), `looks_like_preemption` (by the client's times alone) and the other
-//! classes of long pauses (`postrun explain stalls`). Under `Server` the counters. A flow leads from a prefill to each
-//! pause of another request that it is held to have caused. Per-request metrics stand beside the
-//! whole request, so that SQL finds them: `select extract_arg(arg_set_id, 'debug.ttft_ms') from slice where name = 'request'`.
+//! The same as in a `chrome-trace`, in half of its size. The UI opens on the server's counters, below them one track a
+//! request (of more than 1,000 requests, in groups of 1,000). On a request's track lies the whole request, inside it
+//! `queue`, `prefill` and `decode` as the server recorded them, else `ttft` and `decode` as the client did; inside these
+//! `preempted` (by the server's own events), `looks_like_preemption` (by the client's times alone) and the other classes
+//! of long pauses (`postrun explain stalls`). A flow leads from a prefill to each pause of another request that it is held
+//! to have caused: to `behind_prefill`, the part of the pause that is left when the prefill begins. Per-request metrics stand
+//! beside the whole request, so that SQL finds them:
+//! `select extract_arg(arg_set_id, 'debug.ttft_ms') from slice where name = 'request'`.
 //!
 //! # Clocks
 //! Times count from the first send. Server times are in it only where the clocks are aligned; a run without a client is
-//! drawn on the server's clock. What is left out is said.
+//! drawn on the server's clock. Counters are drawn from a tenth of the requests' span before it to a tenth after it. What
+//! is left out is said.
 
 use crate::error::ExportError;
 use crate::proto::Message;
 use crate::target::{Out, Target};
-use crate::trace::{self, Counter, Sink, Slice, Track, Value};
+use crate::trace::{self, Counter, Head, Sink, Slice, Track, Value};
 use postrun_schema::{Dataset, Doc};
 use std::collections::HashMap;
 
@@ -27,11 +30,13 @@ pub(super) static PERFETTO: Target = Target {
     write,
 };
 
-/// Ids of the two groups of tracks; those of counters and of requests count from the other two.
-const REQUESTS: u64 = 1;
-const SERVER: u64 = 2;
+/// Id of the group of all tracks; those of counters, requests and groups of requests count from the other three.
+const RUN: u64 = 1;
 const FIRST_COUNTER: u64 = 16;
 const FIRST_REQUEST: u64 = 1024;
+const FIRST_GROUP: u64 = 1 << 33;
+/// Requests side by side. With ten times as many the UI takes many seconds for each movement.
+const GROUP: u64 = 1000;
 /// All packets are of one sequence.
 const SEQUENCE: u64 = 1;
 
@@ -87,7 +92,10 @@ const NEEDS_STATE: u64 = 2;
 
 fn write(dataset: &Dataset, out: Out<'_>) -> Result<Vec<String>, ExportError> {
     let (events, annotations) = (Names::new(), Names::new());
-    trace::write(dataset, &mut Perfetto { out, events, annotations, begun: false, counters: 0 })
+    trace::write(
+        dataset,
+        &mut Perfetto { out, events, annotations, begun: false, counters: 0, requests: 0, group: None },
+    )
 }
 
 /// Names that are written once and then go by their number.
@@ -99,6 +107,10 @@ struct Perfetto<'a> {
     annotations: Names,
     begun: bool,
     counters: u64,
+    /// Of the run.
+    requests: u64,
+    /// The group of requests that was described last.
+    group: Option<u64>,
 }
 
 /// The number of a name; new ones are added to `interned`.
@@ -126,6 +138,38 @@ impl Perfetto<'_> {
         let mut packet = Message::new();
         packet.message(field::packet::TRACK_DESCRIPTOR, descriptor);
         self.packet(packet)
+    }
+
+    /// A group of tracks that stand in the order of their ranks.
+    fn group(&mut self, uuid: u64, name: &str, within: Option<(u64, u64)>, about: &str) -> Result<(), ExportError> {
+        let mut group = Message::new();
+        group.uint(field::descriptor::UUID, uuid).text(field::descriptor::NAME, name);
+        if let Some((parent, rank)) = within {
+            group.uint(field::descriptor::PARENT_UUID, parent).uint(field::descriptor::RANK, rank);
+        }
+        group.uint(field::descriptor::CHILD_ORDERING, EXPLICIT_ORDER);
+        group.text(field::descriptor::DESCRIPTION, about);
+        self.descriptor(&group)
+    }
+
+    /// Rank of a request, or of a group of them: counters come first. It is an int32.
+    fn rank(&self, number: u64) -> u64 {
+        (self.counters + number).min(i32::MAX as u64)
+    }
+
+    /// The group that a request belongs to, which is described where it begins.
+    fn parent(&mut self, request: u64) -> Result<u64, ExportError> {
+        if self.requests <= GROUP {
+            return Ok(RUN);
+        }
+        let number = request / GROUP;
+        let uuid = FIRST_GROUP + number;
+        if self.group.replace(number) != Some(number) {
+            let (first, last) = (number * GROUP, ((number + 1) * GROUP).min(self.requests) - 1);
+            let name = format!("requests {first} to {last}");
+            self.group(uuid, &name, Some((RUN, self.rank(number))), "in the order of the recording")?;
+        }
+        Ok(uuid)
     }
 
     fn event(&mut self, at_ns: i64, event: &Message, interned: &Message) -> Result<(), ExportError> {
@@ -173,15 +217,10 @@ impl Perfetto<'_> {
 }
 
 impl Sink for Perfetto<'_> {
-    fn begin(&mut self, label: &str, about: &str) -> Result<(), ExportError> {
-        for (uuid, name) in [(SERVER, "Server"), (REQUESTS, "Requests")] {
-            let mut group = Message::new();
-            group.uint(field::descriptor::UUID, uuid).text(field::descriptor::NAME, name);
-            group.uint(field::descriptor::CHILD_ORDERING, EXPLICIT_ORDER);
-            group.text(field::descriptor::DESCRIPTION, &format!("{label}: {about}"));
-            self.descriptor(&group)?;
-        }
-        Ok(())
+    fn begin(&mut self, head: &Head<'_>) -> Result<(), ExportError> {
+        self.requests = head.requests;
+        // The UI opens a group by itself only where it is the only one.
+        self.group(RUN, head.label, None, &head.about)
     }
 
     fn counter(&mut self, counter: &Counter) -> Result<(), ExportError> {
@@ -189,7 +228,7 @@ impl Sink for Perfetto<'_> {
         let mut details = Message::new();
         details.text(field::descriptor::COUNTER_UNIT_NAME, counter.unit);
         let mut track = Message::new();
-        track.uint(field::descriptor::UUID, uuid).uint(field::descriptor::PARENT_UUID, SERVER);
+        track.uint(field::descriptor::UUID, uuid).uint(field::descriptor::PARENT_UUID, RUN);
         track.text(field::descriptor::NAME, counter.name).uint(field::descriptor::RANK, self.counters);
         track.message(field::descriptor::COUNTER, &details);
         self.descriptor(&track)?;
@@ -204,12 +243,12 @@ impl Sink for Perfetto<'_> {
     }
 
     fn request(&mut self, track: &Track) -> Result<(), ExportError> {
-        let uuid = FIRST_REQUEST + u64::from(track.request);
+        let request = u64::from(track.request);
+        let (uuid, parent) = (FIRST_REQUEST + request, self.parent(request)?);
         let mut descriptor = Message::new();
-        descriptor.uint(field::descriptor::UUID, uuid).uint(field::descriptor::PARENT_UUID, REQUESTS);
+        descriptor.uint(field::descriptor::UUID, uuid).uint(field::descriptor::PARENT_UUID, parent);
         descriptor.text(field::descriptor::NAME, &track.name);
-        // The rank is an int32.
-        descriptor.uint(field::descriptor::RANK, u64::from(track.request.min(i32::MAX as u32)));
+        descriptor.uint(field::descriptor::RANK, self.rank(request));
         self.descriptor(&descriptor)?;
         let mut open: Vec<&Slice> = Vec::new();
         for slice in &track.slices {

@@ -13,7 +13,7 @@ mod slices;
 use crate::error::ExportError;
 use clocks::Clocks;
 use plan::Plan;
-use postrun_schema::Dataset;
+use postrun_schema::{Dataset, Table};
 
 /// Requests in memory at a time.
 const ROWS: usize = 1 << 14;
@@ -26,11 +26,13 @@ pub(crate) enum Value {
     Figure(f64),
 }
 
-/// Where an arrow ends.
+/// Where an arrow ends: in a slice that begins after the one the arrow comes from, or Perfetto would turn it round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Arrow {
     pub id: u64,
-    /// A moment inside the slice it ends at, after the start of the slice it begins at.
+    /// When that slice begins.
+    pub from_ns: i64,
+    /// A moment inside it.
     pub at_ns: i64,
 }
 
@@ -65,10 +67,23 @@ pub(crate) struct Counter {
     pub points: Vec<(i64, f64)>,
 }
 
+/// What is known before anything is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Head<'a> {
+    /// Name of the run.
+    pub label: &'a str,
+    /// What its times are.
+    pub about: String,
+    /// Requests of the run. Not each of them need have a track.
+    pub requests: u64,
+    /// Whether there is any counter.
+    pub counters: bool,
+}
+
 /// A format of timelines. Times that it gets are nanoseconds from 0 on.
 pub(crate) trait Sink {
-    /// Called first: name of the run, and what its times are.
-    fn begin(&mut self, label: &str, about: &str) -> Result<(), ExportError>;
+    /// Called first.
+    fn begin(&mut self, head: &Head<'_>) -> Result<(), ExportError>;
     /// Called for each counter, before the requests.
     fn counter(&mut self, counter: &Counter) -> Result<(), ExportError>;
     /// Called for each request.
@@ -80,9 +95,10 @@ pub(crate) trait Sink {
 /// Writes the run to `sink`. Gives a sentence for each kind of thing that could not be drawn.
 pub(crate) fn write(dataset: &Dataset, sink: &mut dyn Sink) -> Result<Vec<String>, ExportError> {
     let clocks = Clocks::of(dataset)?;
-    let mut counters = counters::of(dataset, &clocks)?;
     let mut plan = Plan::make(dataset, &clocks)?;
-    let earliest = counters.iter().flat_map(|c| c.points.first()).map(|p| p.0).chain(plan.earliest_ns()).min();
+    let (mut counters, far) = counters::of(dataset, &clocks, plan.span_ns())?;
+    let first = plan.span_ns().map(|span| span.0);
+    let earliest = counters.iter().flat_map(|c| c.points.first()).map(|p| p.0).chain(first).min();
     let Some(earliest) = earliest else {
         let no_counter = format!("none of {} is recorded on its clock", counters::names().join(", "));
         let missing = ["no point in time of a request is recorded".to_string(), no_counter];
@@ -91,7 +107,13 @@ pub(crate) fn write(dataset: &Dataset, sink: &mut dyn Sink) -> Result<Vec<String
     };
     // Timelines begin at 0; what lies before the run's origin moves everything.
     let shift = earliest.saturating_neg().max(0);
-    sink.begin(&dataset.manifest().label, &clocks.describe(shift))?;
+    let head = Head {
+        label: &dataset.manifest().label,
+        about: clocks.describe(shift),
+        requests: dataset.rows(Table::Requests),
+        counters: !counters.is_empty(),
+    };
+    sink.begin(&head)?;
     for counter in &mut counters {
         counter.points.iter_mut().for_each(|p| p.0 = p.0.saturating_add(shift));
         sink.counter(counter)?;
@@ -100,10 +122,15 @@ pub(crate) fn write(dataset: &Dataset, sink: &mut dyn Sink) -> Result<Vec<String
         for slice in &mut track.slices {
             slice.start_ns = slice.start_ns.saturating_add(shift);
             slice.end_ns = slice.end_ns.saturating_add(shift);
-            slice.arrow_in.iter_mut().for_each(|a| a.at_ns = a.at_ns.saturating_add(shift));
+            if let Some(arrow) = &mut slice.arrow_in {
+                arrow.from_ns = arrow.from_ns.saturating_add(shift);
+                arrow.at_ns = arrow.at_ns.saturating_add(shift);
+            }
         }
         sink.request(&track)
     })?;
     sink.finish()?;
-    Ok(clocks.left_out().chain(plan.left_out()).collect())
+    let far = (far > 0)
+        .then(|| format!("{far} samples of the server are not drawn: they lie far before or after the requests"));
+    Ok(clocks.left_out().chain(far).chain(plan.left_out()).collect())
 }

@@ -19,7 +19,7 @@ pub(crate) struct Plan<'a> {
     culprits: Vec<(u32, usize)>,
     /// For each pause, where its arrow ends; `None`: it has none.
     arrows: Vec<Option<Arrow>>,
-    earliest_ns: Option<i64>,
+    span_ns: Option<(i64, i64)>,
     untimed_requests: u64,
     disordered: u64,
     pauses_not_drawn: u64,
@@ -39,7 +39,7 @@ impl<'a> Plan<'a> {
             off: preempted::of(dataset, clocks)?,
             culprits,
             arrows: Vec::new(),
-            earliest_ns: None,
+            span_ns: None,
             untimed_requests: 0,
             disordered: 0,
             pauses_not_drawn: found.total.saturating_sub(judged.len() as u64),
@@ -50,9 +50,9 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    /// When the first request begins; `None` where none can be drawn.
-    pub(crate) fn earliest_ns(&self) -> Option<i64> {
-        self.earliest_ns
+    /// When the first request begins and the last one ends; `None` where none can be drawn.
+    pub(crate) fn span_ns(&self) -> Option<(i64, i64)> {
+        self.span_ns
     }
 
     /// The first reading.
@@ -67,8 +67,10 @@ impl<'a> Plan<'a> {
                     continue;
                 };
                 self.disordered += u64::from(built.disordered);
-                let start = built.slices.first().map(|s| s.start_ns);
-                self.earliest_ns = self.earliest_ns.into_iter().chain(start).min();
+                if let Some(whole) = built.slices.first() {
+                    let (first, last) = self.span_ns.unwrap_or((whole.start_ns, whole.end_ns));
+                    self.span_ns = Some((first.min(whole.start_ns), last.max(whole.end_ns)));
+                }
                 let first = self.pauses_of(row.request).0;
                 for (at, slice) in built.of_pause.iter().enumerate() {
                     if let (Some(slice), Some(tail)) = (slice, tails.get_mut(first + at)) {
@@ -157,13 +159,17 @@ impl<'a> Plan<'a> {
             .filter_map(|pause| Some((self.head(&built, request, pause), arrow(pause)?.id)))
             .collect();
         let mut slices = built.slices;
-        for (at, slice) in built.of_pause.iter().enumerate() {
-            if let Some(slice) = slice.and_then(|s| slices.get_mut(s)) {
-                slice.arrow_in = arrow(first + at);
-            }
-        }
         for (slice, id) in out {
             slices.get_mut(slice).into_iter().for_each(|s| s.arrows_out.push(id));
+        }
+        let into = |(at, slice): (usize, &Option<usize>)| Some(((*slice)?, arrow(first + at)?));
+        let mut into: Vec<(usize, Arrow)> = built.of_pause.iter().enumerate().filter_map(into).collect();
+        // From behind, because each new slice moves those after it.
+        into.sort_by_key(|(slice, _)| std::cmp::Reverse(*slice));
+        for (at, arrow) in into {
+            if let Some(behind) = slices.get(at).map(|pause| slices::behind(pause, arrow)) {
+                slices.insert(at + 1, behind);
+            }
         }
         slices
     }
@@ -180,9 +186,13 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// An arrow leads forward in time, from the start of one slice into the other.
+/// An arrow leads forward in time, from the start of one slice into what is left of the other.
 fn arrow(pause: usize, (head, tail): (Option<i64>, Option<(i64, i64)>)) -> Option<Arrow> {
     let (head, (start, end)) = (head?, tail?);
-    let both = head.max(start);
-    (end.saturating_sub(both) >= 2).then(|| Arrow { id: pause as u64 + 1, at_ns: both + (end - both) / 2 })
+    let from_ns = start.max(head.saturating_add(1));
+    (end.saturating_sub(from_ns) >= 2).then(|| Arrow {
+        id: pause as u64 + 1,
+        from_ns,
+        at_ns: from_ns + (end - from_ns) / 2,
+    })
 }

@@ -7,11 +7,10 @@
 //! server's own events is that preemption, and is not drawn a second time; without such an event a
 //! pause only looks like one, and its name says so.
 
-use super::Slice;
-use super::Value;
 use super::clocks::Clocks;
 use super::preempted::Off;
 use super::row::Row;
+use super::{Arrow, Slice, Value};
 use postrun_analysis::{Stall, StallClass};
 
 pub(crate) const QUEUE: &str = "queue";
@@ -22,6 +21,8 @@ pub(crate) const DECODE: &str = "decode";
 pub(crate) const PREEMPTED: &str = "preempted";
 /// By the client's times alone.
 pub(crate) const LIKE_PREEMPTED: &str = "looks_like_preemption";
+/// The part of a pause in which the prefill that is held to have caused it was under way.
+const BEHIND_PREFILL: &str = "behind_prefill";
 
 /// A request's slices, and which of them its pauses became.
 #[derive(Debug, Clone, PartialEq)]
@@ -172,6 +173,13 @@ fn whole(row: &Row, clocks: &Clocks, phases: &[Span]) -> Option<Span> {
     let server = server.into_iter().flatten().filter(|_| clocks.server);
     let moments: Vec<i64> = client.chain(server).chain(phases.iter().flat_map(|p| [p.start, p.end])).collect();
     Span::between("request", moments.iter().min().copied(), moments.iter().max().copied())
+}
+
+/// What an arrow into a pause ends at.
+pub(crate) fn behind(pause: &Slice, arrow: Arrow) -> Slice {
+    let mut behind = slice(Span { name: BEHIND_PREFILL, start: arrow.from_ns, end: pause.end_ns }, pause.depth + 1);
+    behind.arrow_in = Some(arrow);
+    behind
 }
 
 #[cfg(test)]
