@@ -49,4 +49,5 @@ mod support;
 mod tidy;
 mod web;
 mod wheel;
+mod wording;
 mod workload;

@@ -185,8 +185,9 @@ fn finding(
     let manifest = &after.run.manifest;
     let server = Server::named(manifest.server.get("name").map(String::as_str), &manifest.tool.name);
     let label = metric.trim_end_matches("_ms").to_uppercase();
+    let loads = if before.load == 1.0 && unit == "requests" { "request" } else { unit };
     let summary = format!(
-        "the knee lies at a {name} of {} {unit}: from there to {}, throughput changes by {} and P95 of {label} is {} as high",
+        "the knee lies at a {name} of {} {loads}: from there to {}, throughput changes by {} and P95 of {label} is {} as high",
         before.load,
         after.load,
         signed(gain),

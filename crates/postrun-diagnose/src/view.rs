@@ -160,11 +160,6 @@ pub fn time_text(ms: f64) -> String {
     }
 }
 
-/// `1 request`, `12 requests`.
-pub fn counted(n: f64, noun: &str) -> String {
-    if n == 1.0 { format!("1 {noun}") } else { format!("{n:.0} {noun}s") }
-}
-
 /// `83 %`.
 pub fn percent_text(share: f64) -> String {
     if share > 0.0 && share < 0.005 { "<1 %".to_string() } else { format!("{:.0} %", share * 100.0) }

@@ -195,7 +195,7 @@ fn load(out: &mut Vec<Difference>, a: &SideRun, b: &SideRun) {
     let rate = |r: &SideRun| {
         let load = &r.run.manifest.load;
         match load.request_rate {
-            Some(rate) => format!("{} requests/s", short(rate)),
+            Some(rate) => format!("{} {}/s", short(rate), if rate == 1.0 { "request" } else { "requests" }),
             None if load.unbounded => "as fast as allowed".to_string(),
             None => "not recorded".to_string(),
         }
@@ -255,6 +255,14 @@ fn counting(out: &mut Vec<Difference>, a: &RunAnalysis, b: &RunAnalysis) {
             let word = |m: &Manifest| if has(m, code) { "yes" } else { "no" }.to_string();
             push(out, what, Weight::Blocks, (word(a), word(b)), text.to_string());
         }
+    }
+    let lost = |m: &Manifest| {
+        let losses: Vec<&str> = m.issues.iter().filter_map(|i| i.code.loss()).collect();
+        if losses.is_empty() { "yes".to_string() } else { format!("no: {}", losses.join("; ")) }
+    };
+    if lost(a) != lost(b) {
+        let text = "a recording is not whole: what is compared is what is there".to_string();
+        push(out, "whole", Weight::Notes, (lost(a), lost(b)), text);
     }
     if a.tool.name != b.tool.name {
         let whose = convention.title;

@@ -1,6 +1,6 @@
 //! What can go wrong when a recording is read.
 
-use postrun_schema::SchemaError;
+use postrun_schema::{SchemaError, counted};
 
 /// An error of the ingest layer. Messages start with the file.
 #[derive(Debug, thiserror::Error)]
@@ -108,7 +108,7 @@ pub enum IngestError {
         message: String,
     },
     /// Strict reading was asked for and a record was lost.
-    #[error("{at}: {example} ({count} record(s) are missing or could not be read, and --strict was given)")]
+    #[error("{at}: {example} ({} missing or unreadable, and --strict was given)", counted(*count, "record"))]
     Strict {
         /// How many.
         count: u64,

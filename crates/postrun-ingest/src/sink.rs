@@ -43,7 +43,8 @@ impl Collected {
         }
         manifest.duration_ns = None;
         let place = || manifest.sources.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
-        let example = || format!("the client counted {counted} requests, the records are {here}");
+        let example =
+            || format!("the client counted {}, the records are {here}", postrun_schema::counted(counted, "request"));
         self.issues.add_many(IssueCode::MissingRecords, counted - here, place, example);
     }
 }

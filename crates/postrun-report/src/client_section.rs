@@ -4,6 +4,7 @@ use crate::quantity::{number, percentile_name, plain, signed_percent};
 use crate::section::{Grid, Section};
 use crate::wording::{cell, metric_label};
 use postrun_analysis::{METRICS, ReportedFigure, RunAnalysis};
+use postrun_schema::counted;
 
 /// Names listed before "and n more".
 const NAMED: usize = 6;
@@ -51,12 +52,15 @@ pub(crate) fn parity(a: &RunAnalysis) -> Option<Section> {
     let of = |agrees: Option<bool>| a.reported.iter().filter(move |f| f.agrees == agrees);
     let (agree, differ, open) = (of(Some(true)).count(), of(Some(false)).count(), of(None).count());
     let mut section = Section::new("The client's own figures");
-    section.lines.push(format!(
-        "{} figures: {agree} agree with the recomputed ones by the client's own definitions, {differ} differ{}{}, {open} cannot be recomputed.",
-        a.reported.len(),
-        if differ == 1 { "s" } else { "" },
-        if differ > 0 { " (below)" } else { "" }
-    ));
+    let by = "the recomputed ones by the client's own definitions";
+    section.lines.push(if agree == a.reported.len() && agree > 1 {
+        format!("All {agree} figures agree with {by}.")
+    } else {
+        let all = counted(a.reported.len() as u64, "figure");
+        let verb = if differ == 1 { "differs" } else { "differ" };
+        let below = if differ > 0 { " (below)" } else { "" };
+        format!("{all}: {agree} agree with {by}, {differ} {verb}{below}, {open} cannot be recomputed.")
+    });
     let mut differing: Vec<(&ReportedFigure, f64)> =
         of(Some(false)).map(|f| (f, f.difference().unwrap_or(f64::NAN))).collect();
     differing.sort_by(|x, y| y.1.abs().total_cmp(&x.1.abs()));

@@ -3,8 +3,8 @@
 use crate::quantity::{number, plain};
 use crate::report::{Parts, Report};
 use crate::section::Section;
-use crate::wording::counted;
 use postrun_diagnose::{Advice, Diagnosis, Evidence, Finding, Severity};
+use postrun_schema::counted;
 
 /// Measures, evidence and rules named before "and n more".
 const NAMED: usize = 4;
@@ -50,11 +50,13 @@ fn nothing(d: &Diagnosis) -> String {
     let missing = d.not_checked.iter().flat_map(|n| n.missing.first()).next();
     let next = missing.map(|m| format!(" Most useful next: {m}.")).unwrap_or_default();
     match (clear, not) {
-        (0, not) => format!("No verdict: none of {not} rules could be judged from this recording.{next}"),
+        (0, not) => {
+            format!("No verdict: none of {} could be judged from this recording.{next}", counted(not as u64, "rule"))
+        }
         (1, 0) => "Nothing is wrong by the only rule.".to_string(),
         (clear, 0) => format!("Nothing is wrong by any of {clear} rules."),
-        (1, not) => format!("Nothing found by the one rule that could be judged; {not} could not.{next}"),
-        (clear, not) => format!("Nothing found by the {clear} rules that could be judged; {not} could not.{next}"),
+        (1, not) => format!("Nothing wrong by the one rule that could be judged; {not} could not.{next}"),
+        (clear, not) => format!("Nothing wrong by the {clear} rules that could be judged; {not} could not.{next}"),
     }
 }
 
@@ -118,7 +120,8 @@ fn counts(d: &Diagnosis) -> String {
         0 => String::new(),
         n => format!(", {n} could not be judged (`postrun diagnose` says why)"),
     };
-    let clear = format!("{} {}", counted(d.cleared.len(), "rule"), if d.cleared.len() == 1 { "is" } else { "are" });
+    let clear =
+        format!("{} {}", counted(d.cleared.len() as u64, "rule"), if d.cleared.len() == 1 { "is" } else { "are" });
     format!("{clear} clear{not}.")
 }
 
@@ -142,7 +145,12 @@ pub(crate) fn measure(a: &Advice) -> String {
 
 /// `ttft_ms p95 4200 ms (threshold 500)`.
 pub(crate) fn evidence(e: &Evidence) -> String {
-    let unit = |unit: &str| if unit.is_empty() || unit == "share" { String::new() } else { format!(" {unit}") };
+    let one = e.value == 1.0 && !e.unit.contains([' ', '/']) && !["s", "ms"].contains(&e.unit);
+    let unit = match e.unit {
+        "" | "share" => String::new(),
+        unit if one => format!(" {}", unit.strip_suffix('s').unwrap_or(unit)),
+        unit => format!(" {unit}"),
+    };
     let value = |v: f64| if e.unit == "share" { format!("{} %", number(v * 100.0)) } else { plain(v) };
     let stat = if e.stat == "value" { String::new() } else { format!(" {}", e.stat) };
     let against = e.compared_with.as_ref().map(|r| format!(" ({} {})", r.what, value(r.value))).unwrap_or_default();
@@ -150,7 +158,7 @@ pub(crate) fn evidence(e: &Evidence) -> String {
         [] => String::new(),
         list => format!(", requests {}", list.iter().take(NAMED).map(u32::to_string).collect::<Vec<_>>().join(", ")),
     };
-    format!("{}{stat} {}{}{against}{requests}", e.metric, value(e.value), unit(e.unit))
+    format!("{}{stat} {}{unit}{against}{requests}", e.metric, value(e.value))
 }
 
 fn capital(text: &str) -> String {

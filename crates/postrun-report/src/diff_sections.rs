@@ -11,6 +11,7 @@ use postrun_diff::{
     Breach, Changed, Delta, DeltaScope, DeltaVerdict, Difference, Mix, NotJudged, Overall, Reason, RunDiff, SideFacts,
     Weight,
 };
+use postrun_schema::{counted, grouped};
 
 /// Figures that are always shown; others where something is said of them.
 const SHOWN: [&str; 9] = [
@@ -99,7 +100,7 @@ pub(crate) fn sides(d: &RunDiff) -> Vec<String> {
     let mut out: Vec<String> = [("base", &d.base), ("candidate", &d.candidate)]
         .map(|(name, side)| {
             let runs = if side.labels.len() > 1 { format!("{} runs, ", side.labels.len()) } else { String::new() };
-            format!("{name}: {} ({runs}{} requests, {} ok)", labels(side), side.requests, side.ok)
+            format!("{name}: {} ({runs}{}, {} ok)", labels(side), counted(side.requests, "request"), grouped(side.ok))
         })
         .to_vec();
     if d.convention.is_another() {
@@ -114,8 +115,9 @@ pub(crate) fn sameness(d: &RunDiff) -> String {
         _ if d.same_recording => "Both sides are the same recording.".to_string(),
         _ if !d.comparable.comparable() => "NOT THE SAME QUESTION: no verdict is given on what follows.".to_string(),
         Some(p) => format!(
-            "The same question: both sent the same {} requests in the same order (by {}), so they are compared in pairs.",
-            p.requests, p.by
+            "The same question: both sent the same {} in the same order (by {}), so they are compared in pairs.",
+            counted(p.requests, "request"),
+            p.by
         ),
         None => "The same question: lengths, arrivals and concurrency agree.".to_string(),
     }
@@ -333,8 +335,8 @@ fn method(d: &RunDiff) -> Section {
         return s;
     }
     s.lines.push(format!(
-        "{} comparisons, whose intervals hold together with {}; same: within {}; noise between runs: {} ({}). See `postrun explain diff`.",
-        m.comparisons,
+        "{}, whose intervals hold together with {}; same: within {}; noise between runs: {} ({}). See `postrun explain diff`.",
+        counted(m.comparisons, "comparison"),
         percent(m.confidence),
         percent(m.margin),
         percent(m.run_noise),
@@ -342,8 +344,10 @@ fn method(d: &RunDiff) -> Section {
     ));
     s.lines.extend(unjudged_text(d));
     s.lines.push(format!(
-        "Block bootstrap over time: {} stretches of a run in {} blocks of {}.",
-        m.stretches, m.blocks, m.block
+        "Block bootstrap over time: {} of a run in {} of {}.",
+        counted(m.stretches as u64, "stretch"),
+        counted(m.blocks as u64, "block"),
+        m.block
     ));
     s
 }

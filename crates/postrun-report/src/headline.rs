@@ -2,8 +2,8 @@
 
 use crate::quantity::{bytes, number, percent, seconds, setting};
 use crate::section::Section;
-use crate::wording::counted;
 use postrun_analysis::{RunAnalysis, without_client};
+use postrun_schema::{counted, grouped};
 
 /// Tool, model, requests, load and files.
 pub(crate) fn headline(a: &RunAnalysis) -> Section {
@@ -13,6 +13,7 @@ pub(crate) fn headline(a: &RunAnalysis) -> Section {
     what.extend(m.model.clone());
     what.extend(m.load.backend.as_ref().map(|b| format!("backend {b}")));
     s.lines.push(what.join(", "));
+    s.lines.extend(not_whole(a));
     if a.convention.is_another() {
         s.lines.push(format!(
             "metrics as {} defines them ({}); `postrun explain NAME` shows how",
@@ -24,16 +25,16 @@ pub(crate) fn headline(a: &RunAnalysis) -> Section {
         s.lines.push(format!("only the window from {from} to {to} after the first send"));
     }
     let r = a.requests;
-    let all = counted(r.total as usize, "request");
-    let mut requests = format!("{all}: {} ok, {} failed", r.ok, r.failed);
+    let all = counted(r.total, "request");
+    let mut requests = format!("{all}: {} ok, {} failed", grouped(r.ok), grouped(r.failed));
     if r.failed > 0 {
         requests.push_str(&format!(" ({})", percent(a.value("failure_rate").unwrap_or(0.0))));
     }
     if r.incomplete > 0 {
-        requests.push_str(&format!(", {} incomplete", r.incomplete));
+        requests.push_str(&format!(", {} incomplete", grouped(r.incomplete)));
     }
     if r.not_measured > 0 {
-        requests.push_str(&format!("; {} more were warm-up, cool-down or probes", r.not_measured));
+        requests.push_str(&format!("; {} more were warm-up, cool-down or probes", grouped(r.not_measured)));
     }
     if without_client(m) {
         let known = if r.total > 0 {
@@ -53,10 +54,17 @@ pub(crate) fn headline(a: &RunAnalysis) -> Section {
     s
 }
 
+/// That a part of the recording is missing: everything below is about the rest.
+pub(crate) fn not_whole(a: &RunAnalysis) -> Option<String> {
+    let losses: Vec<&str> = a.manifest.issues.iter().filter_map(|i| i.code.loss()).collect();
+    (!losses.is_empty())
+        .then(|| format!("NOT WHOLE: {}. All figures are about what is there; see data quality.", losses.join("; ")))
+}
+
 fn load_line(a: &RunAnalysis) -> String {
     let load = &a.manifest.load;
     let mut parts = vec![match (load.request_rate, load.unbounded) {
-        (Some(rate), _) => format!("{} requests/s", setting(rate)),
+        (Some(rate), _) => format!("{} {}/s", setting(rate), if rate == 1.0 { "request" } else { "requests" }),
         (None, true) => "unbounded request rate".to_string(),
         (None, false) => "request rate not recorded".to_string(),
     }];
@@ -80,7 +88,6 @@ fn load_line(a: &RunAnalysis) -> String {
 /// Nobody knows whether such requests were answered, so none is called ok; a trace may mark some as failed.
 fn workload_line(a: &RunAnalysis) -> String {
     let r = a.requests;
-    let noun = if r.total == 1 { "request" } else { "requests" };
-    let failed = if r.failed > 0 { format!(", {} of them marked as failed", r.failed) } else { String::new() };
-    format!("a workload of {} {noun}{failed}; no answer is recorded", r.total)
+    let failed = if r.failed > 0 { format!(", {} of them marked as failed", grouped(r.failed)) } else { String::new() };
+    format!("a workload of {}{failed}; no answer is recorded", counted(r.total, "request"))
 }

@@ -49,9 +49,36 @@ pub(crate) fn with_commands(text: &str) -> String {
     out + &escape(rest)
 }
 
+/// As [`escape`], with flags of commands (`--max-num-seqs`) as code that no line break parts.
+pub(crate) fn with_flags(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find("--") {
+        let (before, from) = rest.split_at(at);
+        let begins = before.chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '-');
+        let name = from[2..].find(|c: char| !c.is_ascii_alphanumeric() && c != '-').map_or(from.len(), |end| end + 2);
+        out.push_str(&escape(before));
+        match begins && from[2..].starts_with(|c: char| c.is_ascii_lowercase()) {
+            true => out.push_str(&format!("<code class=\"flag\">{}</code>", &from[..name])),
+            false => out.push_str(&escape(&from[..name])),
+        }
+        rest = &from[name..];
+    }
+    out + &escape(rest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flags_are_code_and_nothing_else_is() {
+        assert_eq!(
+            with_flags("run fewer (--max-num-seqs, now 4); <b> -- a--b ---x --X --"),
+            "run fewer (<code class=\"flag\">--max-num-seqs</code>, now 4); &lt;b&gt; -- a--b ---x --X --"
+        );
+        assert_eq!(with_flags("--kv-cache-dtype"), "<code class=\"flag\">--kv-cache-dtype</code>");
+        assert_eq!(with_flags("--é<"), "--é&lt;");
+    }
 
     #[test]
     fn markup_stays_text() {

@@ -1,5 +1,6 @@
 //! Many runs at a glance: one row a run.
 
+use crate::headline::not_whole;
 use crate::quantity::{ms, number, percentile_name, setting};
 use crate::report::Report;
 use crate::section::{Grid, Section};
@@ -108,10 +109,11 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
     // E2E, ITL, TPOT, tokens, and the load last: what is left says how much was asked and done, how many failed and how
     // long one waits.
     grid.drop_order = vec![10, 9, 8, 5, 1];
-    let (mut borrowed, mut few, mut workloads) = (false, false, Vec::new());
+    let (mut borrowed, mut few, mut workloads, mut lost) = (false, false, Vec::new(), Vec::new());
     let mut columns: Vec<Column> = Vec::new();
     let names = short_labels(&runs);
     for (at, (a, name)) in runs.iter().copied().zip(names).enumerate() {
+        lost.extend(not_whole(a).map(|_| name.clone()));
         // Of a workload nobody knows how its requests ended.
         let [ok, failed] = match a.is_workload() {
             true => {
@@ -173,6 +175,9 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
     section.notes.extend(unlike.map(str::to_string));
     if few {
         section.notes.push(FEW_NOTE.to_string());
+    }
+    if !lost.is_empty() {
+        section.notes.push(format!("NOT WHOLE, see data quality: {}.", lost.join(", ")));
     }
     if !workloads.is_empty() {
         section

@@ -7,6 +7,7 @@ use crate::section::{Grid, Section};
 use crate::terminal::{self, Look};
 use crate::wording::cell;
 use postrun_analysis::ReportedFigure;
+use postrun_schema::counted;
 use serde::Serialize;
 
 /// The JSON Schema of the list.
@@ -50,8 +51,8 @@ impl ParityCounts {
             n => format!(", {n} {} for none that is known", verb(n)),
         };
         format!(
-            "{} figures: {} agree, {} {} for a known reason{unexplained}, {} cannot be recomputed",
-            self.figures,
+            "{}: {} agree, {} {} for a known reason{unexplained}, {} cannot be recomputed",
+            counted(self.figures as u64, "figure"),
             self.agree,
             self.differ,
             verb(self.differ),

@@ -10,10 +10,10 @@ use crate::report::{Parts, Report};
 use crate::section::{Grid, Section};
 use crate::server_section;
 use crate::spark::spark;
-use crate::wording::{cell, counted, few_mark, metric_label, token_range, unit_name};
+use crate::wording::{cell, few_mark, metric_label, token_range, unit_name};
 use crate::workload_section;
 use postrun_analysis::{METRICS, Metric, MetricSummary, RunAnalysis, RunValue, Summary, TimelineWindow};
-use postrun_schema::{Issue, IssueCode, Severity, Table};
+use postrun_schema::{Issue, IssueCode, Severity, Table, counted, grouped};
 
 /// Room that a timeline needs beside its curves.
 const BESIDE_CURVE: usize = 50;
@@ -61,7 +61,7 @@ fn latency(title: &str, metrics: &[MetricSummary], a: &RunAnalysis) -> Section {
     let mut section = distributions::section(title, &latency_rows(metrics, a), a, Columns::default());
     let closed = a.manifest.load.max_concurrency.filter(|_| a.manifest.load.request_rate.is_none());
     if let Some(limit) = closed.filter(|_| metrics.iter().any(|m| m.metric == "client_queue_ms")) {
-        let places = counted(limit as usize, "request");
+        let places = counted(limit as u64, "request");
         section.notes.push(format!(
             "Client queue: the wait for a place among the {places} that the client keeps in flight, no lateness of the client."
         ));
@@ -170,7 +170,12 @@ fn goodput(a: &RunAnalysis) -> Option<Section> {
         (Some(good), rate) => {
             let share = if a.facts.requests > 0 { good as f64 / a.facts.requests as f64 } else { 0.0 };
             let rate = cell(rate.map(number));
-            format!("{rate} req/s: {good} of {} requests ({}) met {all}", a.facts.requests, percent(share))
+            format!(
+                "{rate} req/s: {} of {} ({}) met {all}",
+                grouped(good),
+                counted(a.facts.requests, "request"),
+                percent(share)
+            )
         }
         (None, _) if a.requests.total > 0 && a.requests.ok == 0 => {
             format!("Not available for {all}: no request was answered.")
@@ -213,6 +218,10 @@ fn buckets(a: &RunAnalysis) -> Option<Section> {
             row.push(cell(found.map(|x| format!("{}{}", ms(x.value), few_mark(x)))));
         }
         grid.push(row);
+    }
+    if grid.rows.len() < 2 {
+        // One row would say the table of latencies again.
+        return None;
     }
     let mut section = Section::new("By prompt length");
     section.table = Some(grid);

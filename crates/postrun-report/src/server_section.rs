@@ -4,6 +4,7 @@ use crate::quantity::{bytes, number, percent, plain, seconds};
 use crate::section::{Grid, Section};
 use crate::wording::cell;
 use postrun_analysis::{RunAnalysis, ServerFacts};
+use postrun_schema::counted;
 
 /// Settings worth a line where they are known.
 const SETTINGS: [(&str, &str); 8] = [
@@ -64,11 +65,11 @@ fn preemption(s: &ServerFacts) -> Option<String> {
         return Some(format!("preemption: none ({})", p.source));
     }
     let mut parts = vec![match p.total {
-        Some(total) => format!("{} preemptions", plain(total)),
+        Some(total) => counted(total.round() as u64, "preemption"),
         None => "number of preemptions not recorded".to_string(),
     }];
-    parts.extend(p.requests_hit.map(|n| format!("{n} requests hit")));
-    parts.extend(p.requests_hit_at_least.map(|n| format!("at least {n} requests hit")));
+    parts.extend(p.requests_hit.map(|n| format!("{} hit", counted(n, "request"))));
+    parts.extend(p.requests_hit_at_least.map(|n| format!("at least {} hit", counted(n, "request"))));
     parts.extend(p.prefill_s.map(|t| format!("{} lost in prefill", seconds(t))));
     parts.extend(p.decode_s.map(|t| format!("{} lost in decode", seconds(t))));
     Some(format!("preemption: {} ({})", parts.join(", "), p.source))

@@ -6,6 +6,7 @@ use crate::section::{Grid, Section};
 use crate::spark::spark;
 use crate::wording::{cell, metric_label};
 use postrun_diff::{Trend, TrendSeries};
+use postrun_schema::counted;
 
 /// Room beside the curves.
 const BESIDE_CURVE: usize = 50;
@@ -20,7 +21,7 @@ fn name(s: &TrendSeries) -> String {
 }
 
 fn changes(t: &Trend) -> Section {
-    let mut s = Section::new(format!("{} runs, ordered by {}", t.runs.len(), t.ordered_by.text()));
+    let mut s = Section::new(format!("{}, ordered by {}", counted(t.runs.len() as u64, "run"), t.ordered_by.text()));
     let mut lines: Vec<(usize, String)> = Vec::new();
     for series in &t.series {
         for c in &series.changes {

@@ -13,11 +13,6 @@ pub(crate) fn cell(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_string())
 }
 
-/// `1 rule`, `12 rules`.
-pub(crate) fn counted(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
-}
-
 /// Marks a percentile that rests on single requests.
 pub(crate) fn few_mark(p: &Percentile) -> &'static str {
     if p.few_samples { "*" } else { "" }

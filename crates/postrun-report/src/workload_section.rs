@@ -5,6 +5,7 @@ use crate::quantity::{number, seconds};
 use crate::section::Section;
 use crate::wording::metric_label;
 use postrun_analysis::RunAnalysis;
+use postrun_schema::counted;
 
 /// Per-run figures that stand here and in no other table.
 pub(crate) const RATES: [&str; 3] = ["arrivals_per_s", "peak_arrivals_per_s", "interarrival_cv"];
@@ -40,7 +41,7 @@ pub(crate) fn of_run(a: &RunAnalysis) -> Option<Section> {
 /// `8819 requests sent at 2.566 req/s on average, …`; nothing without a rate.
 fn arrivals(a: &RunAnalysis) -> Option<String> {
     let mean = a.value("arrivals_per_s")?;
-    let mut text = format!("{} requests sent at {} req/s on average", a.facts.arrivals?, number(mean));
+    let mut text = format!("{} sent at {} req/s on average", counted(a.facts.arrivals?, "request"), number(mean));
     let fullest = a.timeline.as_ref().and_then(|t| Some((t, t.fullest().filter(|_| t.windows.len() > 1)?)));
     if let (Some(peak), Some((t, w))) = (a.value("peak_arrivals_per_s"), fullest) {
         let (width, at) = (seconds(t.width_s), seconds(w.start_s));

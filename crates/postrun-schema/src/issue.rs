@@ -259,6 +259,22 @@ impl IssueCode {
         }
     }
 
+    /// What is missing from a recording with this issue, in a few words; `None` where nothing is.
+    pub fn loss(self) -> Option<&'static str> {
+        Some(match self {
+            IssueCode::TruncatedRecord => "a file ends in the middle of a record",
+            IssueCode::DamagedFile => "a compressed file is cut or damaged",
+            IssueCode::BadRecord => "records that do not parse were left out",
+            IssueCode::UnreadRest => "what stands behind a damaged record could not be read",
+            IssueCode::MissingRecords => "the client counted more requests than there are records",
+            IssueCode::TooManyRecords => "there are more records than are kept",
+            IssueCode::JournalBeside => "the database has a journal that was not read",
+            IssueCode::FileChanged => "a file changed while it was read",
+            IssueCode::FileNotUsed => "a named file holds nothing usable",
+            _ => return None,
+        })
+    }
+
     /// Severity when it touches few records; lost records are errors whatever their number.
     fn base_severity(self) -> Severity {
         match self {

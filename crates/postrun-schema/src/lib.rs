@@ -23,6 +23,7 @@ mod series;
 mod server_tables;
 mod staging;
 mod table;
+mod words;
 mod writer;
 
 pub use chunk_reader::{ChunkBatch, ChunkReader};
@@ -44,4 +45,5 @@ pub use series::{Across, SERIES, Series, SeriesKind, find_series, label_text};
 pub use server_tables::{ServerColumns, ServerTables, batches, column, read_batches};
 pub use staging::{Staging, partial_folder};
 pub use table::{Column, Dtype, Table, Unit};
+pub use words::{counted, grouped};
 pub use writer::{DatasetWriter, MOST_REQUESTS, PendingRun};

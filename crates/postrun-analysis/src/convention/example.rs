@@ -7,6 +7,7 @@ use super::quantity;
 use crate::chunk_scan::RequestChunks;
 use crate::gap_rule::GapRule;
 use crate::moments::gap;
+use postrun_schema::counted;
 
 const MS: i64 = 1_000_000;
 
@@ -42,9 +43,7 @@ impl Example {
     /// In words.
     pub fn text(&self) -> String {
         let ms = |ns: i64| ns / MS;
-        let chunk = |(at, tokens): &(i64, u16)| {
-            format!("{tokens} token{} at {} ms", if *tokens == 1 { "" } else { "s" }, ms(*at))
-        };
+        let chunk = |(at, tokens): &(i64, u16)| format!("{} at {} ms", counted(u64::from(*tokens), "token"), ms(*at));
         let chunks: Vec<String> = self.chunks.iter().map(chunk).collect();
         format!(
             "meant to be sent {} ms before it was; since the send: a role-only chunk at {} ms, {}, the usage chunk and the end of the response at {} ms. {} output tokens by the server's count, {} by the client's tokenizer.",

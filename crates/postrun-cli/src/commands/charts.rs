@@ -3,6 +3,7 @@
 use crate::error::CliError;
 use crate::output::{file_names, say, write_file};
 use postrun_report::{Picture, Reports, Theme, pictures};
+use postrun_schema::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -51,7 +52,7 @@ fn write_all(pictures: &[Picture<'_>], dir: &Path, folder: impl Fn(&Picture<'_>)
         let charts: Vec<&str> = charts.into_iter().collect();
         say(&format!("not drawn: {}: {why}", charts.join(", ")));
     }
-    say(&format!("{written} charts written to {}", dir.display()));
+    say(&format!("{} written to {}", counted(written, "chart"), dir.display()));
     Ok(())
 }
 

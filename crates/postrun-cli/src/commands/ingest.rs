@@ -8,7 +8,7 @@ use crate::output::{print_lines, say};
 use crate::progress::Progress;
 use postrun_ingest::{Input, Options, ingest};
 use postrun_report::issue_text;
-use postrun_schema::{Severity, Table, partial_folder};
+use postrun_schema::{Severity, Table, counted, partial_folder};
 use std::path::PathBuf;
 
 pub fn run(args: IngestArgs) -> Result<(), CliError> {
@@ -34,8 +34,8 @@ pub fn run(args: IngestArgs) -> Result<(), CliError> {
     let mut text = String::new();
     for (dir, manifest) in outcome.datasets.iter().zip(&outcome.manifests) {
         let rows = |table: Table| manifest.tables.get(table.name()).map_or(0, |t| t.rows);
-        let (requests, chunks) = (rows(Table::Requests), rows(Table::Chunks));
-        text.push_str(&format!("{}: run {}, {requests} requests, {chunks} chunks\n", dir.display(), manifest.label));
+        let (requests, chunks) = (counted(rows(Table::Requests), "request"), counted(rows(Table::Chunks), "chunk"));
+        text.push_str(&format!("{}: run {}, {requests}, {chunks}\n", dir.display(), manifest.label));
         for issue in manifest.issues.iter().filter(|i| i.severity != Severity::Info) {
             say(&format!("{}: {}", manifest.label, issue_text(issue)));
         }

@@ -7,7 +7,7 @@ use crate::output::print_wrapped;
 use postrun_analysis::{METRICS, Options, RunAnalysis, analyse};
 use postrun_ingest::INGESTORS;
 use postrun_report::{bytes, issue_text, seconds};
-use postrun_schema::{Dataset, Table};
+use postrun_schema::{Dataset, Table, counted};
 
 pub fn run(args: InspectArgs) -> Result<(), CliError> {
     let opened = runs::open(&args.inputs, runs::options(&args.reading)?)?;
@@ -24,9 +24,11 @@ pub fn run(args: InspectArgs) -> Result<(), CliError> {
                 out.push_str(&format!("{}: {title} ({}), {runs}\n", file.name, file.format));
             }
         }
-        None => {
-            out.push_str(&format!("{}: postrun dataset, {} run(s)\n", args.inputs.join(", "), opened.datasets.len()))
-        }
+        None => out.push_str(&format!(
+            "{}: postrun dataset, {}\n",
+            args.inputs.join(", "),
+            counted(opened.datasets.len() as u64, "run")
+        )),
     }
     for dataset in &opened.datasets {
         describe(dataset, &analyse(dataset, &Options::default())?, &mut out);
@@ -48,7 +50,10 @@ fn describe(dataset: &Dataset, a: &RunAnalysis, out: &mut String) {
     let (r, rows) = (a.requests, dataset.rows(Table::Requests));
     let records = match rows {
         0 => "no per-request records, only the client's summary".to_string(),
-        n => format!("{n} per-request records, {} chunk times", dataset.rows(Table::Chunks)),
+        n => {
+            let chunks = counted(dataset.rows(Table::Chunks), "chunk time");
+            format!("{}, {chunks}", counted(n, "per-request record"))
+        }
     };
     line(match a.is_workload() {
         true => format!("  requests      {} arrivals with lengths, no answers; {records}", r.total),
@@ -78,7 +83,7 @@ fn describe(dataset: &Dataset, a: &RunAnalysis, out: &mut String) {
         line(format!("    {}: {missing}; needs {needed}", ids.join(", ")));
     }
     if !a.reported.is_empty() {
-        line(format!("\n  the client reported {} figures of its own", a.reported.len()));
+        line(format!("\n  the client reported {} of its own", counted(a.reported.len() as u64, "figure")));
     }
     if !m.not_recorded.is_empty() {
         line(format!("\n  not recorded\n    {}", m.not_recorded.join(", ")));

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use postrun_ingest::{
     INGESTORS, IngestError, Ingestor, Input, LeftAlone, Mapping, Options, Outcome, find_ingestor, ingest,
 };
-use postrun_schema::{Dataset, MANIFEST_FILE, find_datasets};
+use postrun_schema::{Dataset, MANIFEST_FILE, counted, find_datasets};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -128,7 +128,7 @@ pub fn say_left_alone(outcome: &Outcome) {
         names.dedup();
         let more = if names.len() > NAMED { ", …" } else { "" };
         names.truncate(NAMED);
-        let files = if unknown.len() == 1 { "1 file".to_string() } else { format!("{} files", unknown.len()) };
+        let files = counted(unknown.len() as u64, "file");
         say(&format!("left alone: {files} of no known format: {}{more}", names.join(", ")));
     }
 }

@@ -5,7 +5,7 @@ use crate::cleanup;
 use crate::error::CliError;
 use crate::nearest::did_you_mean;
 use crate::output::print_lines;
-use postrun_schema::partial_folder;
+use postrun_schema::{counted, partial_folder};
 use postrun_simulate::{Scenario, scenarios, simulate, write};
 use std::path::Path;
 
@@ -32,7 +32,11 @@ pub fn run(args: SimulateArgs) -> Result<(), CliError> {
     written?;
     let causes: Vec<&str> = scenario.causes.iter().map(|c| c.id()).collect();
     let shows = if causes.is_empty() { "nothing wrong".to_string() } else { causes.join(", ") };
-    print_lines(&format!("{}: {} requests; made to show: {shows}\n", target.display(), run.requests.len()))
+    print_lines(&format!(
+        "{}: {}; made to show: {shows}\n",
+        target.display(),
+        counted(run.requests.len() as u64, "request")
+    ))
 }
 
 fn publish(partial: &Path, target: &Path) -> Result<(), CliError> {

@@ -23,7 +23,7 @@ use crate::rule::Rule;
 use crate::thresholds::Threshold;
 use crate::view::{RunView, percent_text, times_text};
 use postrun_analysis::Failures;
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted, grouped};
 
 pub(super) static FAILURES_DISTORT_LATENCY: Rule = Rule {
     id: "failures_distort_latency",
@@ -65,7 +65,11 @@ fn check(v: &RunView<'_>) -> Verdict {
     }
     let severity = if share >= v.limit("critical_share") { Severity::Critical } else { Severity::Warning };
     let like = details.and_then(unlike).unwrap_or_default();
-    let summary = format!("{} of {} requests failed and are in no latency{like}", counts.failed, counts.total);
+    let summary = format!(
+        "{} of {} failed and are in no latency{like}",
+        grouped(counts.failed),
+        counted(counts.total, "request")
+    );
     let text = match counts.ok {
         0 => "no request was answered: there is no latency to read".to_string(),
         _ => format!("latencies are those of the {} that were answered", percent_text(1.0 - share)),

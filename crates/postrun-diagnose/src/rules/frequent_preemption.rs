@@ -24,9 +24,9 @@ use crate::finding::{Effect, Evidence, Finding, Severity, Verdict};
 use crate::measure::Measure;
 use crate::rule::Rule;
 use crate::thresholds::Threshold;
-use crate::view::{RunView, counted, time_text};
+use crate::view::{RunView, time_text};
 use postrun_analysis::{Preemption, StallClass};
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static FREQUENT_PREEMPTION: Rule = Rule {
     id: "frequent_preemption",
@@ -70,7 +70,7 @@ fn by_count(v: &RunView<'_>, total: f64, p: &Preemption) -> Verdict {
     let limit = v.limit("per_request");
     let count = Evidence::new("preemption_total", "value", total, "preemptions");
     let Some(requests) = v.requests_answered() else {
-        let summary = counted(total, "preemption");
+        let summary = counted(total.round() as u64, "preemption");
         return finding(v, Severity::Warning, summary, count).sure(0.8).weighing(0.5).into();
     };
     let per_request = total / requests;
@@ -85,7 +85,11 @@ fn by_count(v: &RunView<'_>, total: f64, p: &Preemption) -> Verdict {
     let mut finding = finding(
         v,
         severity,
-        format!("{} in a run of {}", counted(total, "preemption"), counted(requests, "request")),
+        format!(
+            "{} in a run of {}",
+            counted(total.round() as u64, "preemption"),
+            counted(requests.round() as u64, "request")
+        ),
         count,
     )
     .and(rate)
@@ -98,7 +102,8 @@ fn by_count(v: &RunView<'_>, total: f64, p: &Preemption) -> Verdict {
                 time_text(lost * 1e3 / n.max(1) as f64)
             ),
             None => format!(
-                "at least {n} requests were hit; most preemptions struck before first tokens and lengthen TTFT, after them {} were lost",
+                "at least {} hit; most preemptions struck before first tokens and lengthen TTFT, after them {} were lost",
+                counted(n, "request"),
                 time_text(lost * 1e3)
             ),
         };
@@ -133,7 +138,11 @@ fn by_pauses(v: &RunView<'_>) -> Verdict {
     }
     let share = v.e2e_s().map(|all| (seconds / all.max(1e-9)).min(1.0));
     let text = format!("these pauses add up to {}", time_text(seconds * 1e3));
-    let summary = format!("{sure} pauses of streams look like preemption in a run of {}", counted(v.ok(), "request"));
+    let summary = format!(
+        "{} of streams look like preemption in a run of {}",
+        counted(sure, "pause"),
+        counted(v.ok().round() as u64, "request")
+    );
     let rate = Evidence::new("stalls.preemption", "sure ones per request", per_request, "per request");
     finding(v, Severity::Warning, summary, evidence)
         .and(rate.against(limit, "threshold"))

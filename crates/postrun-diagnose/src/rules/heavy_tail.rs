@@ -23,7 +23,7 @@ use crate::rule::Rule;
 use crate::thresholds::Threshold;
 use crate::view::{RunView, percent_text, time_text, times_text};
 use postrun_analysis::{Feature, Tail};
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static HEAVY_TAIL: Rule = Rule {
     id: "heavy_tail",
@@ -111,7 +111,7 @@ fn check(v: &RunView<'_>) -> Verdict {
     let text = format!("one request in a hundred waits {} longer than the typical one", time_text(amount));
     let mut finding = Finding::new(Severity::Warning, summary, evidence(tail).shown_by(&tail.slowest), first)
         .sure(if tail.requests >= 200 { 0.85 } else { 0.6 })
-        .scoped(format!("the slowest {} requests", tail.slow))
+        .scoped(format!("the slowest {}", counted(tail.slow, "request")))
         .with_effect(Effect { metric: tail.metric, amount, unit: "ms", share: None, text })
         .weighing(0.3)
         .try_also(then);

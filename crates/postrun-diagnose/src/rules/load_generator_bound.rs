@@ -27,7 +27,7 @@ use crate::rule::Rule;
 use crate::thresholds::Threshold;
 use crate::view::{RunView, percent_text, time_text};
 use postrun_analysis::{Lateness, StallClass};
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static LOAD_GENERATOR_BOUND: Rule = Rule {
     id: "load_generator_bound",
@@ -148,9 +148,9 @@ fn before_server(v: &RunView<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!(
-        "up to {} requests were in flight at the client and never more than {engine:.0} in the engine: the others waited \
+        "up to {} were in flight at the client and never more than {engine:.0} in the engine: the others waited \
          before it, in the client's connections or in the server's front end",
-        o.peak_in_flight
+        counted(o.peak_in_flight, "request")
     );
     // Not critical: whose fault it is, a record of the server's requests would tell.
     Some(Finding { severity: Severity::Warning, ..finding(v, summary, peak?).sure(0.6) })
@@ -185,7 +185,8 @@ fn held_back(v: &RunView<'_>, l: &Lateness) -> Option<Finding> {
         return None;
     }
     let summary = format!(
-        "the client's limit of {limit} requests in flight held requests back, {} at P95: no latency contains that wait",
+        "the client's limit of {} in flight held requests back, {} at P95: no latency contains that wait",
+        counted(u64::from(limit), "request"),
         time_text(p95)
     );
     let held = Evidence::new("client_queue_ms", "p95", p95, "ms").of(l.requests);

@@ -25,8 +25,8 @@ use crate::finding::{Effect, Evidence, Finding, Severity, Verdict};
 use crate::measure::Measure;
 use crate::rule::Rule;
 use crate::thresholds::Threshold;
-use crate::view::{RunView, counted, percent_text, time_text};
-use postrun_schema::Doc;
+use crate::view::{RunView, percent_text, time_text};
+use postrun_schema::{Doc, counted};
 
 pub(super) static LOW_THROUGHPUT: Rule = Rule {
     id: "low_throughput",
@@ -90,7 +90,7 @@ fn few(v: &RunView<'_>) -> Verdict {
     if f64::from(limit) > v.limit("few") || !has_room(v) || v.ok() < 10.0 {
         return Verdict::Clear(vec![in_flight]);
     }
-    let most = counted(f64::from(limit), "request");
+    let most = counted(u64::from(limit), "request");
     let summary = format!("the client keeps at most {most} in flight: the server could serve many more");
     let room = v.run.facts.server.kv_cache_usage.as_ref().and_then(|kv| kv.max);
     Finding::new(Severity::Warning, summary, in_flight, v.advise(Measure::RaiseConcurrency))

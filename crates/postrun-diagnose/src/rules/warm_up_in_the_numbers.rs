@@ -21,7 +21,7 @@ use crate::measure::Measure;
 use crate::rule::Rule;
 use crate::thresholds::Threshold;
 use crate::view::{RunView, time_text, times_text};
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static WARM_UP_IN_THE_NUMBERS: Rule = Rule {
     id: "warm_up_in_the_numbers",
@@ -85,7 +85,7 @@ fn check(v: &RunView<'_>) -> Verdict {
         .and_if(tpot)
         .and(Evidence::new("ttft_ms", "p99", w.ttft_p99_ms, "ms").against(w.ttft_p99_without_ms, "without them"))
         .sure(if slow_tokens { 0.85 } else { 0.7 })
-        .scoped(format!("the first {} requests", w.slow_in_a_row.max(1)))
+        .scoped(format!("the first {}", counted(w.slow_in_a_row.max(1), "request")))
         .with_effect(Effect { metric: "ttft_ms", amount, unit: "ms", share: None, text })
         .weighing(0.35)
         .try_also([v.advise(Measure::SteadyStateOnly)])

@@ -13,7 +13,7 @@ mod slices;
 use crate::error::ExportError;
 use clocks::Clocks;
 use plan::Plan;
-use postrun_schema::{Dataset, Table};
+use postrun_schema::{Dataset, Table, counted};
 
 /// Requests in memory at a time.
 const ROWS: usize = 1 << 14;
@@ -131,6 +131,6 @@ pub(crate) fn write(dataset: &Dataset, sink: &mut dyn Sink) -> Result<Vec<String
     })?;
     sink.finish()?;
     let far = (far > 0)
-        .then(|| format!("{far} samples of the server are not drawn: they lie far before or after the requests"));
+        .then(|| format!("{} of the server not drawn: far before or after the requests", counted(far, "sample")));
     Ok(clocks.left_out().chain(far).chain(plan.left_out()).collect())
 }

@@ -7,7 +7,7 @@ use super::slices::{self, Built, PREFILL, TTFT};
 use super::{Arrow, ROWS, Track};
 use crate::error::ExportError;
 use postrun_analysis::{Stall, StallClass, pauses, request_values};
-use postrun_schema::{Dataset, Table, batches};
+use postrun_schema::{Dataset, Table, batches, counted};
 
 /// What is drawn, and what is not.
 pub(crate) struct Plan<'a> {
@@ -176,13 +176,14 @@ impl<'a> Plan<'a> {
 
     /// Sentences about what is not drawn.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = String> {
-        let counted = [
-            (self.untimed_requests, "requests are not drawn: no point in time of them is recorded on the clock shown"),
-            (self.disordered, "requests lack a phase: the recorded times of it are out of order"),
-            (self.pauses_not_drawn, "long pauses are not drawn: they have no place in time, or longer ones came first"),
-            (self.arrows_not_drawn, "arrows are not drawn: by the clocks their prefill began too late"),
+        let all = [
+            (self.untimed_requests, "request", "not drawn: no point in time is recorded on the clock shown"),
+            (self.disordered, "request", "drawn without a phase: the recorded times of it are out of order"),
+            (self.pauses_not_drawn, "long pause", "not drawn: without a place in time, or longer ones came first"),
+            (self.arrows_not_drawn, "arrow", "not drawn: by the clocks the prefill began too late"),
         ];
-        counted.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"))
+        let left_out = all.into_iter().filter(|(n, ..)| *n > 0);
+        left_out.map(|(n, noun, what)| format!("{} {what}", counted(n, noun)))
     }
 }
 

@@ -5,7 +5,7 @@ use super::columns::{Columns, Gaps};
 use super::facts;
 use crate::client::first_token::{FirstTokens, is_late};
 use crate::json::records::RecordError;
-use postrun_schema::{DatasetWriter, IssueCode, Issues, RequestRow, Status};
+use postrun_schema::{DatasetWriter, IssueCode, Issues, RequestRow, Status, counted};
 
 /// A first token this close to the end is the end.
 const SAME_INSTANT_NS: i64 = 1_000_000;
@@ -378,7 +378,7 @@ fn count_tokens_per_chunk(columns: &Columns, issues: &mut Issues, file: &str, po
             IssueCode::MoreChunksThanTokens,
             more,
             || format!("{file}: request {i}"),
-            || format!("{chunks} chunks for {out} output tokens"),
+            || format!("{} for {}", counted(chunks as u64, "chunk"), counted(u64::from(out), "output token")),
         );
     }
     let ratio = tokens as f64 / chunks.max(1) as f64;

@@ -1,7 +1,7 @@
 //! The oddities of one request, the same for every client whose records stand one by one.
 
 use super::value::Judge;
-use postrun_schema::{IssueCode, RequestRow, Status};
+use postrun_schema::{IssueCode, RequestRow, Status, counted};
 
 /// A first token this close to the end is the end.
 const SAME_INSTANT_NS: i64 = 1_000_000;
@@ -49,7 +49,7 @@ fn answer(row: &mut RequestRow, chunks: usize, ttft_recorded: bool, judge: &mut 
             _ => {}
         }
         if chunks > 0 {
-            judge.issue(IssueCode::GapsWithoutFirstToken, || format!("{chunks} chunks"));
+            judge.issue(IssueCode::GapsWithoutFirstToken, || counted(chunks as u64, "chunk"));
         }
         return;
     };

@@ -9,7 +9,7 @@ use super::value::Judge;
 use crate::error::IngestError;
 use crate::json::Seconds;
 use crate::sink::{Fingerprint, FinishedRun, RunSink};
-use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, RequestRow, Status};
+use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, RequestRow, Status, counted};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -202,12 +202,12 @@ impl RunRows {
 
     fn weigh_chunks(&mut self, row: &RequestRow, chunks: &ChunkTimes, place: &dyn Fn() -> String) {
         let n = chunks.at_ns.len() as u64;
-        let counted = row.status == Status::Ok && n > 0;
-        let (Some(out), Some(_), true) = (row.output_tokens, row.ttft_ns, counted) else { return };
+        let whole = row.status == Status::Ok && n > 0;
+        let (Some(out), Some(_), true) = (row.output_tokens, row.ttft_ns, whole) else { return };
         self.chunk_tokens += u64::from(out);
         self.chunks += n;
         if out > 0 && n > u64::from(out) {
-            let example = || format!("{n} chunks for {out} output tokens");
+            let example = || format!("{} for {}", counted(n, "chunk"), counted(u64::from(out), "output token"));
             self.issues.add(IssueCode::MoreChunksThanTokens, place, example);
         }
     }

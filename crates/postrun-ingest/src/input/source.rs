@@ -3,7 +3,7 @@
 use super::decoding::{self, Counted, Damage, DamageSlot, Expansion};
 use super::read_ahead::ReadAhead;
 use crate::error::IngestError;
-use postrun_schema::HashingWriter;
+use postrun_schema::{HashingWriter, counted};
 use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -212,8 +212,8 @@ impl Source {
     pub(crate) fn change(&self) -> Option<String> {
         let (path, before) = (self.path.as_ref()?, self.opened?);
         let now = std::fs::metadata(path).ok().as_ref().and_then(state);
-        let size = now.map_or("no file".to_string(), |(bytes, _)| format!("{bytes} bytes"));
-        (now != Some(before)).then(|| format!("{} bytes before, {size} after", before.0))
+        let size = now.map_or("no file".to_string(), |(bytes, _)| counted(bytes, "byte"));
+        (now != Some(before)).then(|| format!("{} before, {size} after", counted(before.0, "byte")))
     }
 
     /// Size and SHA-256 of the file as it lies on disk. The reader must be given back so that bytes behind the

@@ -1,6 +1,7 @@
 //! Axes: where a value lies between two ends, and which values are written beside it.
 
 use crate::quantity::plain;
+use postrun_schema::grouped;
 
 /// How values are spread over an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,19 +140,8 @@ pub(crate) fn amount(v: f64) -> String {
     if rounded.fract() != 0.0 {
         return rounded.to_string();
     }
-    let digits = format!("{:.0}", rounded.abs());
     let sign = if rounded < 0.0 { "−" } else { "" };
-    if digits.len() <= 4 {
-        return format!("{sign}{digits}");
-    }
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            out.push('\u{202f}');
-        }
-        out.push(c);
-    }
-    format!("{sign}{out}")
+    format!("{sign}{}", grouped(rounded.abs() as u64))
 }
 
 #[cfg(test)]

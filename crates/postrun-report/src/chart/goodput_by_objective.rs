@@ -1,6 +1,6 @@
 //! Goodput against the objectives: how many requests would meet them if they were stricter or laxer.
 
-use super::axis::{Axis, amount};
+use super::axis::Axis;
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
 use super::palette::{WHOLE, of_metrics};
@@ -9,7 +9,7 @@ use crate::quantity::{chosen_time, number, percent};
 use crate::report::Report;
 use crate::wording::metric_label;
 use postrun_analysis::GoodputCurve;
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static GOODPUT_BY_OBJECTIVE: Chart = Chart {
     id: "goodput_by_objective",
@@ -54,7 +54,7 @@ fn build(report: &Report) -> Built {
         Spot { panel: Some(0), x: (pair[0], pair[1]), y: None, text: lines.join("\n") }
     };
     let rate = a.value("goodput_requests_per_s").map(|v| format!(", {} requests/s", number(v))).unwrap_or_default();
-    let sentence = format!("{} of {} requests meet {}{rate}", percent(now), amount(g.requests as f64), all_limits(g));
+    let sentence = format!("{} of {} meet {}{rate}", percent(now), counted(g.requests, "request"), all_limits(g));
     Ok(Figure {
         title: GOODPUT_BY_OBJECTIVE.title.to_string(),
         subtitle: sentence.clone(),

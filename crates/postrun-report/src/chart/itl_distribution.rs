@@ -1,6 +1,6 @@
 //! How gaps between chunks are distributed: counts in bins, with the percentiles marked.
 
-use super::axis::{Axis, amount};
+use super::axis::Axis;
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
 use super::palette::{ITL, PERCENTILES};
@@ -8,7 +8,7 @@ use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::{ms, number, percent};
 use crate::report::Report;
 use postrun_analysis::GapBin;
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 use std::collections::BTreeMap;
 
 pub(super) static ITL_DISTRIBUTION: Chart = Chart {
@@ -71,16 +71,16 @@ fn build(report: &Report) -> Built {
         x: (shown(b.from), shown(b.to)),
         y: None,
         text: format!(
-            "{} to {} ms\n{} gaps, {}",
+            "{} to {} ms\n{}, {}",
             number(b.from),
             number(b.to),
-            b.count,
+            counted(b.count, "gap"),
             percent(b.count as f64 / summary.count as f64)
         ),
     };
     let description = format!(
-        "{} gaps from {} to {} ms; median {} ms, P99 {} ms.",
-        summary.count,
+        "{} from {} to {} ms; median {} ms, P99 {} ms.",
+        counted(summary.count, "gap"),
         ms(summary.min),
         ms(summary.max),
         ms(summary.stat("p50").unwrap_or(f64::NAN)),
@@ -89,11 +89,7 @@ fn build(report: &Report) -> Built {
     let count = if logarithmic { " Both axes are logarithmic." } else { " The axis of gaps is logarithmic." };
     Ok(Figure {
         title: ITL_DISTRIBUTION.title.to_string(),
-        subtitle: format!(
-            "{} gaps between chunks, mean {} ms",
-            amount(summary.count as f64),
-            number(summary.mean / 1e6)
-        ),
+        subtitle: format!("{} between chunks, mean {} ms", counted(summary.count, "gap"), number(summary.mean / 1e6)),
         panels: vec![Panel { height: 230.0, x, y, marks }],
         note: format!(
             "Every gap counts alike, whichever request it belongs to; a chunk may carry several tokens.{count}"

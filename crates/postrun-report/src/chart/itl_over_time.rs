@@ -9,7 +9,7 @@ use crate::pause_section::words;
 use crate::quantity::{ms, seconds};
 use crate::report::Report;
 use postrun_analysis::{Stall, StallClass, TimelineWindow};
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static ITL_OVER_TIME: Chart = Chart {
     id: "itl_over_time",
@@ -62,18 +62,26 @@ fn build(report: &Report) -> Built {
     all_spots.extend(stalls.iter().take(NAMED).map(|(at, s)| pause_spot(*at, s, near)));
     let total = a.stalls.as_ref().map_or(0, |s| s.total);
     let drawn = match stalls.len() as u64 {
-        n if n < total => format!("; the {n} longest of {} long pauses", amount(total as f64)),
+        n if n < total => format!("; the {n} longest of {}", counted(total, "long pause")),
         0 => String::new(),
-        n => format!("; {n} long pauses"),
+        n => format!("; {}", counted(n, "long pause")),
     };
     Ok(Figure {
         title: ITL_OVER_TIME.title.to_string(),
         subtitle: format!("Percentiles of gaps in windows of {}{drawn}", seconds(t.width_s)),
         panels: vec![Panel { height: 260.0, x, y, marks }],
-        note: "A dot is one pause of one stream, at its start. `postrun explain stalls` says how they are told apart."
-            .to_string(),
+        note: match stalls.is_empty() {
+            true => "No stream paused for long.",
+            false => {
+                "A dot is one pause of one stream, at its start; for how they are told apart: postrun explain stalls."
+            }
+        }
+        .to_string(),
         spots: all_spots,
-        description: format!("Lines of P50, P95 and P99 of gaps over time, and {total} long pauses of streams."),
+        description: format!(
+            "Lines of P50, P95 and P99 of gaps over time, and {} of streams.",
+            counted(total, "long pause")
+        ),
     })
 }
 

@@ -1,6 +1,5 @@
 //! How latencies are distributed: percentiles against milliseconds, with a tail in which each nine takes the same room.
 
-use super::axis::amount;
 use super::figure::Figure;
 use super::palette::{ITL, of_metric};
 use super::percentile_curve::{self, Curve, CurveUnit, SCALE_NOTE, in_ms};
@@ -9,7 +8,7 @@ use crate::quantity::ms;
 use crate::report::Report;
 use crate::wording::metric_label;
 use postrun_analysis::Shapes;
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static LATENCY_CDF: Chart = Chart {
     id: "latency_cdf",
@@ -31,10 +30,7 @@ fn build(report: &Report) -> Built {
     let (panel, spots) = percentile_curve::panel(&curves, &unit);
     Ok(Figure {
         title: LATENCY_CDF.title.to_string(),
-        subtitle: format!(
-            "How many percent of the values lie below; {} answered requests",
-            amount(a.requests.ok as f64)
-        ),
+        subtitle: format!("How many percent of the values lie below; {}", counted(a.requests.ok, "answered request")),
         panels: vec![panel],
         note: format!("{SCALE_NOTE} ITL is drawn in bins of 2 %."),
         spots,

@@ -1,6 +1,6 @@
 //! P50, P95 and P99 of TTFT and ITL, window by window.
 
-use super::axis::{Axis, amount};
+use super::axis::Axis;
 use super::figure::{Figure, Mark, Panel};
 use super::ink::Ink;
 use super::over_time::{
@@ -11,7 +11,7 @@ use super::{Build, Built, Chart, lacking};
 use crate::quantity::seconds;
 use crate::report::Report;
 use postrun_analysis::{RunAnalysis, Summary, Timeline, TimelineWindow};
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static LATENCY_OVER_TIME: Chart = Chart {
     id: "latency_over_time",
@@ -46,9 +46,9 @@ fn build(report: &Report) -> Built {
     Ok(Figure {
         title: LATENCY_OVER_TIME.title.to_string(),
         subtitle: format!(
-            "Percentiles in windows of {}; {} answered requests",
+            "Percentiles in windows of {}; {}",
             seconds(t.width_s),
-            amount(a.requests.ok as f64)
+            counted(a.requests.ok, "answered request")
         ),
         panels,
         note: format!(

@@ -9,7 +9,9 @@ pub(super) const TITLE: f64 = 15.0;
 const EDGE: f64 = 14.0;
 const HEAD: f64 = 54.0;
 /// Above a plot: its label and what its colours mean.
-const ABOVE: f64 = 24.0;
+const ABOVE: f64 = 28.0;
+/// How far above a plot that stands: the highest tick's text must not touch it.
+pub(super) const LABEL_ABOVE: f64 = 17.0;
 const BETWEEN: f64 = 12.0;
 const X_TICKS: f64 = 18.0;
 const X_LABEL: f64 = 18.0;

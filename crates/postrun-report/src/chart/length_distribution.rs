@@ -1,6 +1,5 @@
 //! How long prompts and outputs are: percentiles against tokens, with a tail in which each nine takes the same room.
 
-use super::axis::amount;
 use super::figure::Figure;
 use super::palette::of_metric;
 use super::percentile_curve::{self, Curve, CurveUnit, SCALE_NOTE};
@@ -8,7 +7,7 @@ use super::{Build, Built, Chart, shapes};
 use crate::quantity::plain;
 use crate::report::Report;
 use crate::wording::metric_label;
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static LENGTH_DISTRIBUTION: Chart = Chart {
     id: "length_distribution",
@@ -33,7 +32,7 @@ fn build(report: &Report) -> Built {
     let empty = curves.iter().any(|c| c.points.first().is_some_and(|(_, shortest)| *shortest < 1.0));
     Ok(Figure {
         title: LENGTH_DISTRIBUTION.title.to_string(),
-        subtitle: format!("How many percent of the requests are shorter; {} requests", amount(a.requests.ok as f64)),
+        subtitle: format!("How many percent of the requests are shorter; {}", counted(a.requests.ok, "request")),
         panels: vec![panel],
         note: format!("{SCALE_NOTE}{}", if empty { " A length of 0 is drawn at 1." } else { "" }),
         spots,

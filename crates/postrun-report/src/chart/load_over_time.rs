@@ -1,6 +1,6 @@
 //! Requests in flight and throughput over time, with ramp-up, steady state and drain.
 
-use super::axis::{Axis, amount};
+use super::axis::Axis;
 use super::figure::{Figure, Mark, Panel};
 use super::ink::Ink;
 use super::over_time::{points, ramp_and_drain, said, spots, time_axis, timeline, values};
@@ -9,7 +9,7 @@ use super::{Build, Built, Chart};
 use crate::quantity::{number, percent, seconds};
 use crate::report::Report;
 use postrun_analysis::TimelineWindow;
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static LOAD_OVER_TIME: Chart = Chart {
     id: "load_over_time",
@@ -114,7 +114,7 @@ fn build(report: &Report) -> Built {
         a.value("requests_per_s").map(|v| format!(", {} requests/s over the run", number(v))).unwrap_or_default();
     Ok(Figure {
         title: if answered { LOAD_OVER_TIME.title } else { "Arrivals over time" }.to_string(),
-        subtitle: format!("Windows of {}; {} requests{rate}", seconds(t.width_s), amount(a.requests.total as f64)),
+        subtitle: format!("Windows of {}; {}{rate}", seconds(t.width_s), counted(a.requests.total, "request")),
         panels,
         description: format!("{what} {note}"),
         note,

@@ -9,7 +9,7 @@ use crate::quantity::{ms, percent};
 use crate::report::Report;
 use crate::wording::token_range;
 use postrun_analysis::{PhaseRow, PhaseScope};
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static PHASE_BREAKDOWN: Chart = Chart {
     id: "phase_breakdown",
@@ -75,10 +75,8 @@ fn build(report: &Report) -> Built {
     marks.extend(words);
     marks.push(Mark::Key(inks.iter().zip(phases.parts).map(|(ink, part)| (*ink, part.to_string())).collect()));
     let first = phases.rows.first().map_or(0, |row| row.requests);
-    let subtitle = format!(
-        "Mean time of a request by prompt tokens, and of the slowest hundredth; {} requests",
-        amount(first as f64)
-    );
+    let subtitle =
+        format!("Mean time of a request by prompt tokens, and of the slowest hundredth; {}", counted(first, "request"));
     let note = match phases.recorded {
         true => {
             "As the server recorded it: time outside of the server is not in it. A preemption lengthens prefill or decode."

@@ -5,7 +5,7 @@ use super::error::ChartError;
 use super::figure::{Figure, Mark, Panel, Side, Way};
 use super::font::FAMILY;
 use super::ink::{Ink, Theme};
-use super::layout::{Frame, LABEL_STEP, Layout, TEXT, TITLE, WIDTH, spread};
+use super::layout::{Frame, LABEL_ABOVE, LABEL_STEP, Layout, TEXT, TITLE, WIDTH, spread};
 use super::words::{Drawn, End};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -137,7 +137,7 @@ impl<'a, DB: DrawingBackend> Sheet<'a, DB> {
         self.path(&[(f.left, f.bottom), (f.right, f.bottom)], Ink::Muted, 0.8)?;
         let ticks = if panel.x.ticks.iter().any(|(_, t)| !t.is_empty()) { 28.0 } else { 12.0 };
         self.text(&panel.x.label, (f.right, f.bottom + ticks), Ink::Text, HPos::Right, TEXT, false)?;
-        self.text(&panel.y.label, (Layout::edge(), f.top - 13.0), Ink::Text, HPos::Left, TEXT, true)
+        self.text(&panel.y.label, (Layout::edge(), f.top - LABEL_ABOVE), Ink::Text, HPos::Left, TEXT, true)
     }
 
     fn mark(&self, mark: &Mark, panel: &Panel, f: Frame) -> Result<(), ChartError> {
@@ -258,9 +258,10 @@ impl<'a, DB: DrawingBackend> Sheet<'a, DB> {
             label => (Layout::edge() + measure(label) * WIDER + 14.0).max(f.left),
         };
         for (ink, text) in entries {
-            let swatch = Frame { left, right: left + 10.0, top: f.top - 18.0, bottom: f.top - 8.0 };
+            let swatch =
+                Frame { left, right: left + 10.0, top: f.top - LABEL_ABOVE - 5.0, bottom: f.top - LABEL_ABOVE + 5.0 };
             self.rect(swatch, *ink, 1.0)?;
-            self.text(text, (left + 14.0, f.top - 13.0), Ink::Text, HPos::Left, TEXT, false)?;
+            self.text(text, (left + 14.0, f.top - LABEL_ABOVE), Ink::Text, HPos::Left, TEXT, false)?;
             left += 14.0 + measure(text) * WIDER + 14.0;
         }
         Ok(())

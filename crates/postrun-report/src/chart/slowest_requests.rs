@@ -1,6 +1,6 @@
 //! The slowest requests, each a bar from its send on: queue, prefill, decode, and the pauses that look like preemptions.
 
-use super::axis::{Axis, amount};
+use super::axis::Axis;
 use super::figure::{Figure, Mark, Panel, Side, Spot};
 use super::ink::Ink;
 use super::{Build, Built, Chart, lacking, palette, shapes};
@@ -8,7 +8,7 @@ use crate::quantity::{ms, seconds};
 use crate::report::Report;
 use crate::wording::cell;
 use postrun_analysis::{ListedRequest, StallClass};
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static SLOWEST_REQUESTS: Chart = Chart {
     id: "slowest_requests",
@@ -56,7 +56,12 @@ fn build(report: &Report) -> Built {
         let (low, high) = (middle - THICK, middle + THICK);
         parts.iter().for_each(|(part, from, to)| bars[*part].push([*from, *to, low, high]));
         let tokens = |n: Option<u32>| cell(n.map(|n| n.to_string()));
-        let text = format!("{} → {} tokens", tokens(r.prompt_tokens), tokens(r.output_tokens));
+        let text = format!(
+            "{} → {} {}",
+            tokens(r.prompt_tokens),
+            tokens(r.output_tokens),
+            if r.output_tokens == Some(1) { "token" } else { "tokens" }
+        );
         words.push(Mark::Words { x: end(parts), y: middle, text, ink: Ink::Muted, side: Side::Right });
         spots.push(Spot { panel: Some(0), x: (0.0, x.to), y: Some((low, high)), text: told(r) });
     }
@@ -77,9 +82,9 @@ fn build(report: &Report) -> Built {
     Ok(Figure {
         title: SLOWEST_REQUESTS.title.to_string(),
         subtitle: format!(
-            "The {} slowest of {} answered requests, by end-to-end time",
+            "The {} slowest of {}, by end-to-end time",
             rows.len(),
-            amount(a.requests.ok as f64)
+            counted(a.requests.ok, "answered request")
         ),
         panels: vec![Panel { height: ROW * rows.len() as f64, x, y, marks }],
         note: note.to_string(),

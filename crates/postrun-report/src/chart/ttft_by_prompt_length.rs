@@ -1,6 +1,6 @@
 //! TTFT against prompt length: points or a density, medians and P95 of the buckets over it, and the fitted line.
 
-use super::axis::{Axis, Scale, amount};
+use super::axis::{Axis, Scale};
 use super::figure::{Figure, Mark, Panel, Spot};
 use super::ink::Ink;
 use super::palette::TTFT;
@@ -8,7 +8,7 @@ use super::{Build, Built, Chart, lacking, shapes};
 use crate::quantity::{ms, number};
 use crate::report::Report;
 use postrun_analysis::{Density, DensityAxis, RunAnalysis};
-use postrun_schema::Doc;
+use postrun_schema::{Doc, counted};
 
 pub(super) static TTFT_BY_PROMPT_LENGTH: Chart = Chart {
     id: "ttft_by_prompt_length",
@@ -60,7 +60,7 @@ fn build(report: &Report) -> Built {
         marks.push(Mark::Line { points, ink: Ink::Text, width: 1.4, dashed: true, label: "fitted".to_string() });
     }
     marks.push(Mark::Key(key));
-    let subtitle = format!("{} answered requests", amount(d.requests as f64));
+    let subtitle = counted(d.requests, "answered request");
     let note = match &a.evidence.ttft {
         Some(t) => format!(
             "The dashed line is fitted to {}: {} ms and {} ms for each 1000 prompt tokens. What lies above it waited, was held up, or was computed beside others.",

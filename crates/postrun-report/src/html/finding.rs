@@ -2,7 +2,7 @@
 
 use crate::chart::Picture;
 use crate::diagnosis_section::{evidence, measure, severity};
-use crate::markup::escape;
+use crate::markup::{escape, with_flags};
 use postrun_diagnose::{Diagnosis, Evidence, Finding};
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ fn one(f: &Finding, d: &Diagnosis, proof: &Proof<'_>) -> String {
         out.push_str(&format!("<dt>Not because of</dt><dd>{}</dd>\n", escape(&f.ruled_out.join("; "))));
     }
     if f.caused_by.is_empty() {
-        let items: String = f.measures.iter().map(|m| format!("<li>{}</li>", escape(&measure(m)))).collect();
+        let items: String = f.measures.iter().map(|m| format!("<li>{}</li>", with_flags(&measure(m)))).collect();
         out.push_str(&format!("<dt>Try</dt><dd><ol>{items}</ol></dd>\n"));
     }
     out.push_str("</dl></article>\n");
@@ -62,7 +62,7 @@ fn proved(e: &Evidence, proof: &Proof<'_>) -> String {
     let run = proof.run;
     let mut links = Vec::new();
     if let Some(p) = chart_of(&e.metric, proof.pictures) {
-        links.push(format!("<a href=\"#{run}-c-{}\">{}</a>", p.chart.id, escape(&p.chart.title.to_lowercase())));
+        links.push(format!("<a href=\"#{run}-c-{}\">{}</a>", p.chart.id, escape(&in_a_sentence(p.chart.title))));
     }
     for table in ["latency", "throughput", "server"] {
         let row = format!("{run}-{table}-{}", e.metric);
@@ -84,6 +84,15 @@ fn chart_of<'a>(figure: &str, pictures: &'a [Picture<'a>]) -> Option<&'a Picture
     let drawn = pictures.iter().filter(|p| p.missing().is_none());
     let ranked = drawn.filter_map(|p| Some((p.chart.rank_of(figure)?, p)));
     ranked.min_by_key(|(rank, _)| *rank).map(|(_, p)| p)
+}
+
+/// A title without its capital, where that is no short name: `latency over time`, but `TTFT by prompt length`.
+fn in_a_sentence(title: &str) -> String {
+    let mut chars = title.chars();
+    match (chars.next(), chars.clone().next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => first.to_lowercase().chain(chars).collect(),
+        _ => title.to_string(),
+    }
 }
 
 /// With a capital and a full stop.

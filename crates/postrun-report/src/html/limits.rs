@@ -5,7 +5,7 @@ use crate::diagnosis_section::evidence;
 use crate::markup::escape;
 use crate::report::Report;
 use crate::section::Section;
-use crate::wording::counted;
+use postrun_schema::counted;
 
 pub(super) fn section(report: &Report, unavailable: Option<&Section>, pictures: &[Picture<'_>], run: &str) -> String {
     let d = &report.diagnosis;
@@ -42,7 +42,7 @@ pub(super) fn section(report: &Report, unavailable: Option<&Section>, pictures: 
         out.push_str(&format!(
             "<section id=\"{run}-clear\">\n<h2>Looked at and clear</h2>\n<details><summary>{} found nothing</summary>\n\
              <ul>{items}</ul></details>\n</section>\n",
-            counted(d.cleared.len(), "rule")
+            counted(d.cleared.len() as u64, "rule")
         ));
     }
     out

@@ -73,8 +73,9 @@ fn contents(reports: &Reports) -> String {
 /// Many runs at a glance, and their sweep.
 fn several(reports: &Reports) -> Result<String, ChartError> {
     let mut out = String::from("<section id=\"all\" class=\"run\">\n");
-    let section = overview(&reports.runs);
+    let mut section = overview(&reports.runs);
     out.push_str(&format!("<h1>{}</h1>\n", escape(&section.title)));
+    section.title = "Overview".to_string();
     out.push_str(&table::section(&section, "all-overview", 2, &|i| Some(format!("#r{}", i + 1))));
     if let Some(finding) = &reports.sweep {
         let knee = diagnosis_section::sweep(finding);

@@ -98,13 +98,15 @@
     const names = [...table.tHead.rows[0].cells].map((c) => c.textContent).slice(1);
     const [left, right, high, gap] = [110, 12, 54, 14];
     const end = rows[rows.length - 1][0] + width;
+    // Units of the drawing: as many as pixels, so that its text stays readable on a phone.
+    const wide = Math.min(1000, Math.max(320, box.parentElement.clientWidth));
     let [from, to] = [0, end];
     const svg = make("svg", { role: "img", "aria-label": "Curves over the chosen part of the run; the table below has the values" });
     const said = make("output", { "aria-live": "polite" });
     const round = (v) => parseFloat(v.toPrecision(4));
     const draw = () => {
       const inside = rows.filter((r) => r[0] + width > from && r[0] < to);
-      const w = 1000 - left - right;
+      const w = wide - left - right;
       const x = (s) => left + (Math.min(Math.max(s, from), to) - from) / (to - from) * w;
       svg.replaceChildren();
       let y = 8;
@@ -128,13 +130,13 @@
           make("text", { x: 8, y: y + 47 }, `mean ${round(values.reduce((a, b) => a + b, 0) / values.length)}`));
         y += high + gap;
       });
-      const rough = (to - from) / 6;
+      const rough = (to - from) / Math.min(6, w / 60);
       const power = 10 ** Math.floor(Math.log10(rough));
       const every = [1, 2, 5, 10].map((k) => k * power).find((k) => k >= rough);
       for (let s = Math.ceil(from / every) * every; s <= to; s += every) {
         svg.append(make("text", { x: x(s), y: y + 8, "text-anchor": s > to - every / 3 ? "end" : "middle" }, `${round(s)} s`));
       }
-      svg.setAttribute("viewBox", `0 0 1000 ${y + 18}`);
+      svg.setAttribute("viewBox", `0 0 ${wide} ${y + 18}`);
       said.textContent = `${round(from)} s to ${round(to)} s of ${round(end)} s`;
     };
     const go = (a, b) => {
@@ -158,8 +160,8 @@
     bar.append(whole, said, "Drag over the curves to zoom in.");
     const seconds = (e) => {
       const r = svg.getBoundingClientRect();
-      const px = (e.clientX - r.left) / r.width * 1000;
-      return from + Math.min(Math.max((px - left) / (1000 - left - right), 0), 1) * (to - from);
+      const px = (e.clientX - r.left) / r.width * wide;
+      return from + Math.min(Math.max((px - left) / (wide - left - right), 0), 1) * (to - from);
     };
     let start = null;
     const pick = make("rect", { class: "pick", y: 0, height: "100%" });
@@ -167,7 +169,7 @@
     svg.addEventListener("pointermove", (e) => {
       const now = seconds(e);
       const row = rows.find((r) => now >= r[0] && now < r[0] + width);
-      const px = (s) => left + (s - from) / (to - from) * (1000 - left - right);
+      const px = (s) => left + (s - from) / (to - from) * (wide - left - right);
       if (start !== null) {
         pick.setAttribute("x", px(Math.min(start, now)));
         pick.setAttribute("width", Math.max(px(Math.max(start, now)) - px(Math.min(start, now)), 1));

@@ -5,6 +5,7 @@ use crate::pause_section::words;
 use crate::quantity::{ms, seconds};
 use crate::wording::token_range;
 use postrun_analysis::{BucketResult, ListedRequest, RequestOutcome, RunAnalysis, StallClass};
+use postrun_schema::counted;
 
 /// Longest part of an error text that is shown.
 const ERROR_CHARS: usize = 300;
@@ -43,9 +44,9 @@ pub(super) fn section(a: &RunAnalysis, run: &str) -> String {
     let notes = rows.iter().any(|r| note(r).is_some());
     let mut out = format!(
         "<section id=\"{run}-requests\">\n<h2>Requests worth a look</h2>\n\
-         <p>{} of {} requests: the slowest by each measure, those held up longest, and the first that failed.</p>\n",
+         <p>{} of {}: the slowest by each measure, those held up longest, and the first that failed.</p>\n",
         rows.len(),
-        a.requests.total
+        counted(a.requests.total, "request")
     );
     out.push_str(&controls(a, run));
     out.push_str(&format!(

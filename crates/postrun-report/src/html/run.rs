@@ -4,8 +4,8 @@ use super::finding::{self, Proof};
 use super::{configuration, limits, requests, table, windows};
 use crate::chart::{self, ChartError, Picture};
 use crate::diagnosis_section;
-use crate::headline::headline;
-use crate::markup::escape;
+use crate::headline::{headline, not_whole};
+use crate::markup::{escape, with_flags};
 use crate::report::Report;
 use crate::section::Section;
 use crate::sections;
@@ -70,7 +70,9 @@ fn keys(id: &str, s: &Section) -> Vec<String> {
 
 fn head(report: &Report, run: &str, several: bool) -> String {
     let section = headline(&report.run);
-    let lines: String = section.lines.iter().map(|l| format!("<p>{}</p>\n", escape(l))).collect();
+    let lost = not_whole(&report.run);
+    let class = |l: &String| if Some(l) == lost.as_ref() { " class=\"lost\"" } else { "" };
+    let lines: String = section.lines.iter().map(|l| format!("<p{}>{}</p>\n", class(l), escape(l))).collect();
     let back = if several { " <a class=\"back\" href=\"#all\">all runs</a>" } else { "" };
     format!(
         "<section class=\"run\" id=\"{run}\">\n<h1>{}{back}</h1>\n<div class=\"about\">{lines}</div>\n",
@@ -88,7 +90,7 @@ fn verdict(report: &Report, run: &str) -> String {
     // Nothing found where much could not be judged is no good news.
     let quiet = if report.diagnosis.not_checked.is_empty() { "calm" } else { "info" };
     let class = gravest.map_or(quiet, diagnosis_section::severity);
-    let lines: String = section.lines.iter().map(|l| format!("<p>{}</p>\n", escape(l))).collect();
+    let lines: String = section.lines.iter().map(|l| format!("<p>{}</p>\n", with_flags(l))).collect();
     format!("<section id=\"{run}-verdict\" class=\"verdict {class}\">\n<h2>Verdict</h2>\n{lines}</section>\n")
 }
 

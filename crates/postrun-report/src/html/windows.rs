@@ -3,6 +3,7 @@
 use crate::markup::escape;
 use crate::quantity::{ms, number, seconds};
 use postrun_analysis::{RunAnalysis, Timeline, TimelineWindow};
+use postrun_schema::counted;
 
 /// A column: its heading with the unit, and a window's value.
 type Column = (&'static str, fn(&TimelineWindow, f64) -> Option<f64>);
@@ -35,13 +36,13 @@ pub(super) fn section(a: &RunAnalysis, run: &str) -> String {
     format!(
         "<section id=\"{run}-timeline\">\n<h2>Over time</h2>\n\
          <div class=\"zoom\" data-table=\"{run}-windows\" data-width=\"{}\" hidden></div>\n\
-         <details><summary>All {} windows of {} as a table</summary>\n\
+         <details><summary>{} of {} as a table</summary>\n\
          <div class=\"scroll tall\" role=\"region\" tabindex=\"0\" aria-label=\"Windows of the run\">\
          <table class=\"sortable\" id=\"{run}-windows\"><caption class=\"hidden\">Windows of the run</caption>\n\
          <thead><tr><th scope=\"col\" class=\"n\">from, s</th>{heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n\
          </details>\n</section>\n",
         t.width_s,
-        t.windows.len(),
+        counted(t.windows.len() as u64, "window"),
         escape(&seconds(t.width_s))
     )
 }

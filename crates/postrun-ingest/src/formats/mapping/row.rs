@@ -3,7 +3,7 @@
 use super::columns::{Cells, as_text};
 use crate::client::run_rows::ChunkTimes;
 use crate::mapping::Fact;
-use postrun_schema::{IssueCode, Phase, RequestRow, Status};
+use postrun_schema::{IssueCode, Phase, RequestRow, Status, counted};
 
 /// Two times that differ by less are the same, written twice.
 const ROUNDING_NS: i64 = 1_000;
@@ -108,7 +108,11 @@ fn chunk_tokens(cells: &mut Cells<'_, '_>, chunks: usize) -> Vec<u32> {
         return tokens;
     }
     let name = cells.name(Fact::ChunkTokens).to_string();
-    cells.issue(IssueCode::ArrayLengthMismatch, &name, format!("{} token counts for {chunks} chunks", tokens.len()));
+    cells.issue(
+        IssueCode::ArrayLengthMismatch,
+        &name,
+        format!("{} for {}", counted(tokens.len() as u64, "token count"), counted(chunks as u64, "chunk")),
+    );
     Vec::new()
 }
 

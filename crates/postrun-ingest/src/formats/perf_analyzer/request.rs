@@ -5,7 +5,7 @@ use crate::client::body::{after_key, leading_number, quoted};
 use crate::client::run_rows::ChunkTimes;
 use crate::client::value::{self, Judge};
 use crate::json::{JsonReader, Result, Tree};
-use postrun_schema::{IssueCode, Issues, RequestRow, Status};
+use postrun_schema::{IssueCode, Issues, RequestRow, Status, counted};
 use std::io::Read;
 
 /// The request's body and one read of the network; what is longer is cut.
@@ -46,7 +46,7 @@ impl Request {
         let judge = &mut Judge { issues, place };
         if self.times.len() != self.outputs.len() {
             let (times, outputs) = (self.times.len(), self.outputs.len());
-            let example = || format!("{times} times, {outputs} outputs");
+            let example = || format!("{}, {}", counted(times as u64, "time"), counted(outputs as u64, "output"));
             judge.issues.add(IssueCode::ArrayLengthMismatch, place, example);
         }
         let sent_ns = judge.point_ns("timestamp", &self.sent);

@@ -7,7 +7,7 @@ use super::lines::{Report, Stamped, batch_values, pairs};
 use super::spread::StampSpread;
 use crate::error::IngestError;
 use crate::server::recording::{ServerEvent, ServerSink};
-use postrun_schema::{EventKind, IssueCode, label_text};
+use postrun_schema::{EventKind, IssueCode, counted, label_text};
 use std::collections::BTreeMap;
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -81,7 +81,9 @@ impl Groups {
         }
         let (mut values, bad) = batch_values(kind, text);
         if bad > 0 {
-            sink.issue(IssueCode::WrongType, place, || format!("{bad} value(s) of a batch line are no counts"));
+            sink.issue(IssueCode::WrongType, place, || {
+                format!("{} of a batch line that cannot be counts", counted(bad as u64, "value"))
+            });
         }
         values.push(("preemptions_total".into(), group.retracted as f64));
         group.spread.push(sink, at_ns, width(found), values)
