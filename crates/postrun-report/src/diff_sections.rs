@@ -345,8 +345,8 @@ fn method(d: &RunDiff) -> Section {
     s.lines.extend(unjudged_text(d));
     s.lines.push(format!(
         "Block bootstrap over time: {} of a run in {} of {}.",
-        counted(m.stretches as u64, "stretch"),
-        counted(m.blocks as u64, "block"),
+        counted(m.stretches, "stretch"),
+        counted(m.blocks, "block"),
         m.block
     ));
     s

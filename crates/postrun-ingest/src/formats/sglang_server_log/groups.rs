@@ -82,7 +82,7 @@ impl Groups {
         let (mut values, bad) = batch_values(kind, text);
         if bad > 0 {
             sink.issue(IssueCode::WrongType, place, || {
-                format!("{} of a batch line that cannot be counts", counted(bad as u64, "value"))
+                format!("{} of a batch line that cannot be counts", counted(bad, "value"))
             });
         }
         values.push(("preemptions_total".into(), group.retracted as f64));
