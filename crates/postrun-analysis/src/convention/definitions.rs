@@ -330,6 +330,9 @@ pub static CONVENTIONS: &[Convention] = &[
     elsewhere("speech_only", "real-time factor of speech recognition, 0 for everything else: the file does not say how long the audio was"),
     elsewhere("only_as_total", "the file stores it as a total only, nothing per request"),
     elsewhere("text_not_kept", "counted by tokenising the generated text with the client's tokenizer, which no file holds"),
+    elsewhere("asked_of_prometheus", "the client asked Prometheus for it: the file does not say over what time, nor does it hold the scrapes; 0 can stand for no answer"),
+    elsewhere("asked_of_the_server", "made of the server's own metrics, whose scrapes the file does not hold"),
+    elsewhere("a_setting", "what the client was asked for, and no result"),
     elsewhere("not_computed_here", "postrun has no such metric"),
 ];
 

@@ -17,4 +17,5 @@ pub(crate) mod row_spool;
 pub(crate) mod run_rows;
 #[cfg(test)]
 pub(crate) mod run_test;
+pub(crate) mod sheet;
 pub(crate) mod value;

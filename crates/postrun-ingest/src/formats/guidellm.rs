@@ -3,7 +3,7 @@
 //! # Which files
 //! The JSON report of `guidellm benchmark` / `guidellm run`: one object with `benchmarks`, one entry for every strategy or
 //! rate, each of which becomes a run (`c64`, `r4`, `throughput`). Recognised by `type_: generative_benchmark`.
-//! Its CSV and YAML are left alone; the former holds the same figures, the latter the same tree.
+//! Its YAML holds the same tree and is not read, its CSV the same figures: beside this file it is left alone (guidellm_csv).
 //!
 //! # Versions seen
 //! 0.8.1 and a fixture of report schema 2 (real files); 0.2 to 0.7 by their sources: requests with
@@ -25,7 +25,7 @@
 //! Chunk times, finish reasons, time in the server's queue. Requests of warm-up and cool-down are not in the file.
 
 mod benchmark;
-mod figures;
+pub(super) mod figures;
 mod request;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use crate::json::Tree;
 use postrun_schema::ReportedRow;
 
 /// All rows of one metric's statistics over the successful requests.
-pub(super) fn add(metric: &str, stats: &Tree, out: &mut Vec<ReportedRow>) {
+pub(in crate::formats) fn add(metric: &str, stats: &Tree, out: &mut Vec<ReportedRow>) {
     if let Some((name, scale)) = latency(metric) {
         return figures(&name, metric, stats, scale, out);
     }
@@ -93,7 +93,7 @@ fn stream(metric: &str) -> Option<(Named, f64)> {
 }
 
 /// How many requests ended how.
-pub(super) fn totals(totals: &Tree, out: &mut Vec<ReportedRow>) {
+pub(in crate::formats) fn totals(totals: &Tree, out: &mut Vec<ReportedRow>) {
     let names = [
         ("successful", named("requests_ok", "requests", "same")),
         ("errored", named("requests_failed", "requests", "same")),
@@ -108,6 +108,6 @@ pub(super) fn totals(totals: &Tree, out: &mut Vec<ReportedRow>) {
 pub(super) fn older_conventions(flat_requests: bool, out: &mut [ReportedRow]) {
     for row in out.iter_mut().filter(|row| flat_requests && row.metric == "e2e_per_output_token_ms") {
         row.metric = "time_per_output_token_ms".to_string();
-        row.convention = "not_computed_here";
+        row.convention = "not_computed_here".into();
     }
 }
