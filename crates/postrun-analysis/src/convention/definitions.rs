@@ -145,6 +145,19 @@ pub static CONVENTIONS: &[Convention] = &[
         d.reported_is_longer()
     })
     .by(Recipe { span: Span::LastResponse, ..POSTRUN }),
+    computable(
+        "over_the_measured_phase",
+        "the client divides by the time of its measurement, which begins before the first send and ends after the last token",
+        |d| d.reported <= d.computed * (1.0 + 1e-6),
+    )
+    .lacking("when the client's measurement began and ended"),
+    computable(
+        "client_lengths_over_the_measured_phase",
+        "the client counts tokens with its own tokenizer, and divides by the time of its measurement, which begins before the first send and ends after the last token",
+        |d| d.reported <= d.computed * (1.0 + 1e-6),
+    )
+    .by(Recipe { lengths: Lengths::Client, ..POSTRUN })
+    .lacking("when the client's measurement began and ended"),
     exact("last_token", "the client's duration runs from the first send to the last token", LAST_TOKEN),
     exact(
         "all_requests_coarse_times",
@@ -318,6 +331,13 @@ pub static CONVENTIONS: &[Convention] = &[
     computable(
         "rates_between_events",
         "the client takes a rate at every event, over the time to half-way to its neighbours, and its percentiles are levels below which that share of the time was spent",
+        |_| true,
+    )
+    .by(Recipe { weight: Weight::Time, clock: Clock::FloatSeconds, ..SUMMED_SHARES })
+    .lacking("how this version of the client draws its curve"),
+    computable(
+        "texts_over_time",
+        "the client follows a curve, and its percentiles are levels below which that share of the time was spent",
         |_| true,
     )
     .by(Recipe { weight: Weight::Time, clock: Clock::FloatSeconds, ..SUMMED_SHARES })

@@ -76,7 +76,15 @@ pub(crate) struct Part {
 impl Part {
     /// A file that its folder alone ties to others.
     pub(crate) fn of(family: &'static str, layer: Layer) -> Part {
-        Part { family, layer, key: String::new(), totals: String::new(), window_unix_ns: None, reported: Vec::new(), copy_of: None }
+        Part {
+            family,
+            layer,
+            key: String::new(),
+            totals: String::new(),
+            window_unix_ns: None,
+            reported: Vec::new(),
+            copy_of: None,
+        }
     }
 
     /// May the two be about the same run?
@@ -123,7 +131,7 @@ fn without_copies(collected: Vec<Collected>, used: &[UsedFile]) -> (Vec<Collecte
         };
         if left_alone.iter().all(|left| left.name != name) {
             let original = Path::new(&original.name).file_name().unwrap_or_default().to_string_lossy();
-            let why = format!("a summary of the run in {original} beside it, which has the same figures unrounded");
+            let why = format!("a summary of the run in {original} beside it, which has the same figures");
             left_alone.push(LeftAlone { name, why });
         }
     }
@@ -250,6 +258,7 @@ fn take_over(run: &mut Collected, summary: Collected, rows: Vec<ReportedRow>) ->
         part.reported.iter().map(|row| (row.metric.clone(), row.stat.clone())).collect();
     part.reported.extend(rows.into_iter().filter(|row| !known.contains(&(row.metric.clone(), row.stat.clone()))));
     run.run.set_reported(&part.reported)?;
+    super::beside::take_extras(&mut run.run, &summary.run)?;
     fill(&mut run.run.manifest, summary.run.manifest);
     run.issues.extend(summary.issues);
     Ok(())

@@ -44,7 +44,11 @@ impl Sheet {
         while table.read_byte_record(&mut record).map_err(|e| io(std::io::Error::other(e.to_string())))? {
             let line = record.position().map_or(0, csv::Position::line);
             if table.position().byte() >= bytes.len() as u64 && !matches!(bytes.last(), Some(b'\n' | b'\r')) {
-                sheet.skip(IssueCode::TruncatedRecord, line, "the file ends without a line break: its last row may be cut");
+                sheet.skip(
+                    IssueCode::TruncatedRecord,
+                    line,
+                    "the file ends without a line break: its last row may be cut",
+                );
                 break;
             }
             if record.iter().any(|cell| std::str::from_utf8(cell).is_err()) {

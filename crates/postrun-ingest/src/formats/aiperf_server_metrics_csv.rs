@@ -109,7 +109,8 @@ fn add(row: &SheetRow, heading: &[String], sheet: &mut Sheet, out: &mut Vec<Repo
 
 /// Columns that hold a figure, whatever the type of the metric.
 fn is_statistic(name: &str) -> bool {
-    const OTHERS: &[&str] = &["total", "rate", "rate_avg", "rate_min", "rate_max", "rate_std", "count_rate", "sum_rate"];
+    const OTHERS: &[&str] =
+        &["total", "rate", "rate_avg", "rate_min", "rate_max", "rate_std", "count_rate", "sum_rate"];
     stat_name(name.strip_suffix("_estimate").unwrap_or(name)).is_some() || OTHERS.contains(&name)
 }
 

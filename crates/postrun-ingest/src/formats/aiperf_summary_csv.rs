@@ -123,7 +123,19 @@ fn rows(tag: &str, stats: &[(String, Tree)], out: &mut Vec<ReportedRow>) {
     add(tag, &Tree::Map(stats.to_vec()), &mut figures);
     for (row, scale) in figures.into_iter().zip(scales) {
         let rounding = ROUNDING * scale.value.unwrap_or(1.0).abs();
-        out.push(ReportedRow { convention: format!("{}@{rounding}", row.convention).into(), ..row });
+        let definition = over_the_phase(tag).unwrap_or(&row.convention);
+        out.push(ReportedRow { convention: format!("{definition}@{rounding}").into(), ..row });
+    }
+}
+
+/// Rates over a time that stands in the JSON alone.
+fn over_the_phase(tag: &str) -> Option<&'static str> {
+    match tag {
+        "request_throughput" => Some("over_the_measured_phase"),
+        "output_token_throughput" | "input_token_throughput" | "total_token_throughput" => {
+            Some("client_lengths_over_the_measured_phase")
+        }
+        _ => None,
     }
 }
 
@@ -189,7 +201,8 @@ mod tests {
 
     #[test]
     fn beside_its_json_it_adds_nothing() {
-        let json = br#"{"schema_version":"1.4","aiperf_version":"0.13.0","request_count":{"unit":"requests","avg":10.0}}"#;
+        let json =
+            br#"{"schema_version":"1.4","aiperf_version":"0.13.0","request_count":{"unit":"requests","avg":10.0}}"#;
         let files: [(&str, &[u8]); 2] = [("p_aiperf.csv", CSV.as_bytes()), ("p_aiperf.json", json)];
         let runs = read_files(None, &files).unwrap();
         assert_eq!(runs.len(), 1);

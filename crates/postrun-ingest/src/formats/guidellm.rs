@@ -18,7 +18,8 @@
 //!   (0.2 and 0.3: from the first token). Percentiles are values that occur, not interpolated.
 //! - `targeted_start` is when the client meant to send. `queued` is its own queue and no server's.
 //! - Times are wall-clock seconds in floats, good to 0.2 µs.
-//! - Round trips of requests that send several messages, and waits for the turn before, go into the `extras` table.
+//! - Round trips of requests that send several messages, waits for the turn before, and tokens, words and characters of
+//!   the texts go into the `extras` table. `text.*` of the report are statistics of the latter.
 //! - A list can be a sample; where it is shorter than the totals say, that is counted.
 //!
 //! # What is not recorded

@@ -165,7 +165,8 @@ mod tests {
 
     #[test]
     fn figures_under_the_servers_names() {
-        let run = read(&INFERENCE_PERF_PROMETHEUS, "summary_prometheus_metrics.json", REPORT.as_bytes()).unwrap().remove(0);
+        let run =
+            read(&INFERENCE_PERF_PROMETHEUS, "summary_prometheus_metrics.json", REPORT.as_bytes()).unwrap().remove(0);
         let found: Vec<(String, f64)> = run.reported().into_iter().map(|(name, value, _)| (name, value)).collect();
         let expected = [
             ("server_requests value", 40.0),

@@ -139,6 +139,7 @@ fn reported(report: &Tree) -> Vec<ReportedRow> {
     for (key, name) in [
         ("send_duration", named("send_span_s", "s", "all_requests")),
         ("achieved_rate", named("sends_per_s", "req/s", "all_requests")),
+        ("requested_rate", named("requested_per_s", "req/s", "a_setting")),
     ] {
         out.extend(figure(&name, "value", key, report.get("load_summary").get(key), 1.0));
     }

@@ -324,7 +324,9 @@ impl Evidence {
             .or_else(assumed)
             .or_else(|| best(StampClock::Local))
             .or_else(|| best(StampClock::Monotonic))
-            .or_else(|| self.weighed.iter().map(|w| w.clock).find(|c| matches!(c, StampClock::Client(_))).and_then(best))
+            .or_else(|| {
+                self.weighed.iter().map(|w| w.clock).find(|c| matches!(c, StampClock::Client(_))).and_then(best)
+            })
     }
 
     fn why_not(&self) -> String {
@@ -348,7 +350,9 @@ impl Weighed {
             })
         };
         let own_clock = matches!(self.clock, StampClock::Client(_)) && self.alignment.is_some();
-        self.joined.is_some() || own_clock || (self.other_model.is_none() && self.alignment.as_ref().is_some_and(inside))
+        self.joined.is_some()
+            || own_clock
+            || (self.other_model.is_none() && self.alignment.as_ref().is_some_and(inside))
     }
 
     /// Its place in the run rests on something, so it speaks before those whose place does not.
