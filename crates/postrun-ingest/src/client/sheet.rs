@@ -42,7 +42,9 @@ impl Sheet {
         let mut table = ReaderBuilder::new().flexible(true).has_headers(false).from_reader(bytes);
         let mut record = ByteRecord::new();
         while table.read_byte_record(&mut record).map_err(|e| io(std::io::Error::other(e.to_string())))? {
-            let line = record.position().map_or(0, csv::Position::line);
+            // The reader's own place of a record is before the empty lines that it passed over.
+            let inside = record.iter().map(|cell| memchr::memchr_iter(b'\n', cell).count() as u64).sum::<u64>();
+            let line = table.position().line().saturating_sub(1 + inside).max(1);
             if table.position().byte() >= bytes.len() as u64 && !matches!(bytes.last(), Some(b'\n' | b'\r')) {
                 sheet.skip(
                     IssueCode::TruncatedRecord,
