@@ -140,12 +140,11 @@ fn without_copies(collected: Vec<Collected>, used: &[UsedFile]) -> (Vec<Collecte
 
 /// In one folder, and called the same but for their endings.
 fn is_beside(a: &str, b: &str) -> bool {
-    let place = |name: &str| {
-        let path = Path::new(name);
-        let base = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        (path.parent().map(Path::to_path_buf), base.split('.').next().unwrap_or_default().to_string())
+    let stem = |name: &str| {
+        let whole = name.trim_end_matches(".gz").trim_end_matches(".zst");
+        Path::new(whole).with_extension("")
     };
-    place(a) == place(b)
+    stem(a) == stem(b)
 }
 
 /// What files of one run have in common.

@@ -35,7 +35,9 @@ impl Sheet {
     fn read(file: &str, text: &mut impl Read) -> Result<Sheet, IngestError> {
         let io = IngestError::io(file);
         let mut bytes = Vec::new();
-        text.by_ref().take(TABLE_BYTES).read_to_end(&mut bytes).map_err(&io)?;
+        text.by_ref().take(TABLE_BYTES + 1).read_to_end(&mut bytes).map_err(&io)?;
+        let is_longer = bytes.len() as u64 > TABLE_BYTES;
+        bytes.truncate(TABLE_BYTES as usize);
         let walked = Walked { issues: Issues::default(), skipped: 0, first_problem: None };
         let mut sheet = Sheet { rows: Vec::new(), walked, file: file.to_string() };
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
@@ -58,6 +60,14 @@ impl Sheet {
             }
             let cells = record.iter().map(|cell| String::from_utf8_lossy(cell).trim().to_string()).collect();
             sheet.rows.push(SheetRow { line, cells });
+        }
+        if is_longer {
+            let line = table.position().line();
+            sheet.skip(
+                IssueCode::TruncatedRecord,
+                line,
+                &format!("beyond {TABLE_BYTES} bytes, which is no summary's size"),
+            );
         }
         Ok(sheet)
     }
@@ -108,5 +118,10 @@ mod tests {
         assert_eq!(cut.walked.issues.count(IssueCode::TruncatedRecord), 1);
         assert_eq!(sheet(b"a,\xff\n").walked.issues.count(IssueCode::NotUtf8), 1);
         assert!(sheet(b"").rows.is_empty());
+        // Rows of a kibibyte, one more than there is room for.
+        let row = format!("{}\n", "x".repeat(1023));
+        let long = sheet(row.repeat(TABLE_BYTES as usize / 1024 + 1).as_bytes());
+        assert_eq!((long.rows.len() as u64, long.walked.skipped), (TABLE_BYTES / 1024, 1));
+        assert_eq!(long.walked.issues.count(IssueCode::TruncatedRecord), 1);
     }
 }
