@@ -65,10 +65,15 @@ impl Prepared {
                 prepared.0.entry(*recipe).or_default().insert(extra.name, summary);
             }
             if let Some(figure) = texts::find(name) {
-                let extras = figure.of.iter().filter_map(|name| find_extra(name));
-                let numbers = extras.map(|extra| by_request(sources, extra)).collect::<Result<Vec<_>, _>>()?;
-                let (of, manifest) = ((sources.requests, sources.columns), sources.dataset.manifest());
-                let summary = texts::summary(figure, &numbers, of, manifest, sources.percentiles, recipe);
+                let summary = match figure.is_of_a_curve() && !sources.curves {
+                    true => Err(Fact::Curve),
+                    false => {
+                        let extras = figure.of.iter().filter_map(|name| find_extra(name));
+                        let numbers = extras.map(|extra| by_request(sources, extra)).collect::<Result<Vec<_>, _>>()?;
+                        let (of, manifest) = ((sources.requests, sources.columns), sources.dataset.manifest());
+                        texts::summary(figure, &numbers, of, manifest, sources.percentiles, recipe)
+                    }
+                };
                 prepared.0.entry(*recipe).or_default().insert(figure.id, summary);
             }
             if let Some(estimate) = estimates::find(name) {

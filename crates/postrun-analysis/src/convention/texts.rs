@@ -62,6 +62,13 @@ pub(crate) static TEXT_FIGURES: &[TextFigure] = &[
     figure("characters_per_s_at_ends", CHARACTERS, How::AtEnds),
 ];
 
+impl TextFigure {
+    /// Whether it is one of a curve over time.
+    pub(crate) fn is_of_a_curve(&self) -> bool {
+        self.how != How::Pooled
+    }
+}
+
 pub(crate) fn find(id: &str) -> Option<&'static TextFigure> {
     TEXT_FIGURES.iter().find(|figure| figure.id == id)
 }
@@ -75,13 +82,11 @@ pub(crate) fn summary(
     percentiles: &[f64],
     recipe: &Recipe,
 ) -> Result<Summary, Fact> {
-    let answered = |i: &usize| requests.counts(*i);
     let amounts = || {
-        let of_one = |list: &'_ Vec<Option<f64>>| {
-            let list = list.clone();
-            (0..requests.len()).filter(answered).filter_map(move |i| Some((i, *list.get(i)?.as_ref()?)))
-        };
-        numbers.iter().flat_map(of_one)
+        numbers.iter().flat_map(move |list| {
+            let answered = (0..requests.len()).filter(move |i| requests.counts(*i));
+            answered.filter_map(move |i| Some((i, (*list.get(i)?)?)))
+        })
     };
     if numbers.len() < figure.of.len() || amounts().next().is_none() {
         return Err(Fact::OwnNumber);
