@@ -57,7 +57,10 @@ pub(crate) struct ChunkWriter {
 enum Writing {
     Thread(ChunkThread),
     /// On a single processor.
-    Inline { file: Box<ChunkFile>, used: Vec<Batch> },
+    Inline {
+        file: Box<ChunkFile>,
+        used: Vec<Batch>,
+    },
 }
 
 struct ChunkThread {

@@ -44,9 +44,12 @@ impl Sheet {
         let mut table = ReaderBuilder::new().flexible(true).has_headers(false).from_reader(bytes);
         let mut record = ByteRecord::new();
         while table.read_byte_record(&mut record).map_err(|e| io(std::io::Error::other(e.to_string())))? {
-            // The reader's own place of a record is before the empty lines that it passed over.
-            let inside = record.iter().map(|cell| memchr::memchr_iter(b'\n', cell).count() as u64).sum::<u64>();
-            let line = table.position().line().saturating_sub(1 + inside).max(1);
+            // The reader's own place of a record is before the line ends that it passed over.
+            let line = record.position().map_or(0, |at| {
+                let rest = bytes.get(at.byte() as usize..).unwrap_or_default();
+                let ends = rest.iter().take_while(|b| matches!(b, b'\n' | b'\r'));
+                at.line() + ends.filter(|b| **b == b'\n').count() as u64
+            });
             if table.position().byte() >= bytes.len() as u64 && !matches!(bytes.last(), Some(b'\n' | b'\r')) {
                 sheet.skip(
                     IssueCode::TruncatedRecord,
