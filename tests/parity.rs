@@ -118,6 +118,12 @@ fn bundled_recordings_of_other_clients_agree() {
         ("trtllm_bench/requests_and_report", 1, 25),
         // Phases of HTTP, and statistics of curves over time.
         ("client_side/aiperf_http_and_curves", 1, 433),
+        // To two decimals, and two rates over a time that only the JSON has.
+        ("client_side/aiperf_csv_beside_records", 1, 72),
+        // Phases of HTTP stand in the records, everything else in the raw export.
+        ("client_side/aiperf_raw_with_records", 1, 22),
+        ("client_side/inference_perf_with_prometheus", 2, 2),
+        ("guidellm/texts", 1, 417),
     ];
     for (folder, runs, agree) in runs {
         let found = parity(&fixture(&format!("{folder}/input"))).unwrap();

@@ -16,6 +16,7 @@ pub(crate) mod quantity;
 pub(crate) mod recipe;
 pub(crate) mod redefined;
 pub(crate) mod steps;
+pub(crate) mod texts;
 pub(crate) mod weighted;
 
 pub use definitions::CONVENTIONS;
@@ -76,6 +77,8 @@ impl Difference<'_> {
     }
 }
 
+/// By the id as it stands in a dataset, with or without a rounding behind it.
 pub(crate) fn find(id: &str) -> Option<&'static Convention> {
+    let id = id.split_once('@').map_or(id, |(id, _)| id);
     CONVENTIONS.iter().find(|c| c.id == id)
 }

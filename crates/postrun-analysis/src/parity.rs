@@ -89,11 +89,17 @@ pub(crate) fn load(dataset: &Dataset) -> Result<Vec<(ReportedFigure, String)>, A
             computed: None,
             agrees: None,
             why: None,
-            definition: convention[i].clone(),
+            definition: definition_and_rounding(&convention[i]).0.to_string(),
         };
         Ok((0..df.height()).map(|i| (figure(i), convention[i].clone())).collect())
     };
     read().map_err(polars_error(dataset))
+}
+
+/// Takes `chunk_gaps@0.005` apart: the id of a definition, and the largest rounding of this figure.
+fn definition_and_rounding(convention: &str) -> (&str, f64) {
+    let (id, rounding) = convention.split_once('@').unwrap_or((convention, ""));
+    (id, rounding.parse().ok().filter(|r: &f64| r.is_finite() && *r > 0.0).unwrap_or(0.0))
 }
 
 /// Durations of a few nanoseconds, and a spread of nothing, are equal within the rounding of a time.
@@ -113,11 +119,15 @@ pub(crate) struct Ours<'a> {
 
 /// Compares each figure with what the records give by the client's definition of it.
 pub(crate) fn compare(figures: Vec<(ReportedFigure, String)>, ours: &Ours<'_>) -> Vec<ReportedFigure> {
-    figures.into_iter().map(|(figure, convention)| ours.judge(figure, find(&convention))).collect()
+    let judge = |(figure, convention): (ReportedFigure, String)| {
+        let (id, rounding) = definition_and_rounding(&convention);
+        ours.judge(figure, find(id), rounding)
+    };
+    figures.into_iter().map(judge).collect()
 }
 
 impl Ours<'_> {
-    fn judge(&self, mut figure: ReportedFigure, by: Option<&Convention>) -> ReportedFigure {
+    fn judge(&self, mut figure: ReportedFigure, by: Option<&Convention>, rounding: f64) -> ReportedFigure {
         let Some(theirs) = figure.reported else {
             figure.why = Some("the client stored no finite number".to_string());
             return figure;
@@ -128,7 +138,7 @@ impl Ours<'_> {
         // Without records, only rates follow from what the file holds: the client's totals over its duration.
         let possible = elsewhere.is_none() && (self.has_rows || figure.metric.ends_with("_per_s"));
         let value = possible.then(|| get(&figure.metric, &recipe)).flatten();
-        let last_decimal = by.map_or(0.0, |by| by.rounding);
+        let last_decimal = by.map_or(0.0, |by| by.rounding).max(rounding);
         // Of a summary alone the duration has the last decimal of a figure too.
         let rounding = match self.computed.facts.duration_s.filter(|_| !self.has_rows) {
             Some(seconds) => last_decimal * (1.0 + theirs.abs() / seconds),

@@ -10,6 +10,7 @@
 //! - Nesting: 1,048,576 levels of values that are passed over, an error beyond; 48 levels and 65,536 values of what is kept
 //!   whole (settings, messages), and what goes beyond is no value.
 //! - A compressed file: 268,435,456 bytes, and beyond that 250 times its size; an error (`--max-expansion` raises the factor).
+//! - A client's summary as CSV: 4,194,304 bytes; what follows is left out (`truncated_record`).
 //! - Settings of a client at the top of a result, with those inside one of them: 10,000; later ones are left out
 //!   (`too_many_records`).
 //!
@@ -38,6 +39,7 @@ pub(crate) const MOST_VALUES_KEPT: usize = 1 << 16;
 pub(crate) const TOKEN_BYTES: usize = 4096;
 pub(crate) const ERROR_BYTES: usize = 1 << 10;
 pub(crate) const ALL_ERROR_BYTES: usize = 64 << 20;
+pub(crate) const TABLE_BYTES: u64 = 4 << 20;
 pub(crate) const MOST_SETTINGS: usize = 10_000;
 pub(crate) const MOST_GAPS: usize = 1 << 22;
 pub(crate) const MOST_SERVER_RECORDS: usize = 1 << 22;
@@ -63,6 +65,7 @@ mod tests {
             TOKEN_BYTES,
             ERROR_BYTES,
             ALL_ERROR_BYTES,
+            TABLE_BYTES as usize,
             MOST_SETTINGS,
             MOST_GAPS,
             MOST_SERVER_RECORDS,

@@ -113,7 +113,7 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
         return Err(first.unwrap_or_else(|| nothing_found(inputs, &left_alone)));
     }
     let not_used: Vec<LeftAlone> = unusable.into_iter().map(|(file, _)| file).collect();
-    let layered = layer::settle(collected, &files)?;
+    let layered = layer::settle(collected, &used)?;
     left_alone.extend(layered.left_alone);
     let mut settled = settle(layered.kept, &files);
     settled.kept.iter_mut().for_each(Collected::count_missing);

@@ -5,6 +5,7 @@ use crate::table::Table;
 use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::ArrowError;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A row of the `reported` table.
@@ -18,8 +19,8 @@ pub struct ReportedRow {
     pub value: Option<f64>,
     /// Unit of `value`: `ms`, `s`, `req/s`, `tok/s`, `tokens`, `requests` …
     pub unit: &'static str,
-    /// Id of the definition the tool used.
-    pub convention: &'static str,
+    /// Id of the definition the tool used; behind an `@` the largest rounding, where this source stored fewer digits.
+    pub convention: Cow<'static, str>,
     /// The tool's own name of the figure.
     pub key: String,
 }

@@ -154,7 +154,7 @@ impl IssueCode {
                 "a duration that is negative or zero where it cannot be; taken as not recorded"
             }
             IssueCode::ImplausibleTime => {
-                "a duration of more than 11 days, probably a point in time or another unit; taken as not recorded"
+                "a duration of more than 11 days (a point in time, or another unit?), or a send far from all others; taken as not recorded"
             }
             IssueCode::WrongType => "a value of another type than expected; taken as not recorded",
             IssueCode::OutOfRange => "a number that its column or setting cannot have; taken as not recorded",

@@ -65,6 +65,11 @@ pub const SERIES: &[Series] = &[
     gauge("gpu_utilization", Across::Mean, "share of time in which the device computed, 0 to 1"),
     gauge("gpu_power_watts", Across::Sum, "power drawn by the devices"),
     gauge("gpu_temperature_celsius", Across::Mean, "temperature of the devices"),
+    gauge("host_cpu_utilization", Across::Mean, "share of the machine's processors in use, 0 to 1"),
+    gauge("host_memory_utilization", Across::Mean, "share of the machine's memory that is not available, 0 to 1"),
+    gauge("host_memory_used_bytes", Across::Sum, "memory of the machine in use"),
+    gauge("host_network_sent_bytes_per_s", Across::Sum, "bytes a second that the machine sent"),
+    gauge("host_network_received_bytes_per_s", Across::Sum, "bytes a second that the machine received"),
     gauge("spec_decode_acceptance_length", Across::Mean, "tokens accepted a step with speculative decoding"),
     counter("preemptions_total", "requests taken off the batch for want of KV cache (SGLang: retractions)"),
     counter("prompt_tokens_total", "prompt tokens processed"),
@@ -97,6 +102,7 @@ impl Series {
     pub fn admits(&self, value: f64) -> bool {
         let range = match self.name {
             "kv_cache_usage" | "prefix_cache_hit_rate" | "gpu_utilization" => 0.0..=LARGEST_SHARE,
+            "host_cpu_utilization" | "host_memory_utilization" => 0.0..=LARGEST_SHARE,
             "gpu_temperature_celsius" => -HOTTEST_CELSIUS..=HOTTEST_CELSIUS,
             "running" | "waiting" | "swapped" | "batch_requests" => 0.0..=MOST_AT_ONCE,
             _ => 0.0..=LARGEST_COUNT,

@@ -2,10 +2,11 @@
 
 use crate::columns::{SampleBuffer, events_batch};
 use crate::error::SchemaError;
+use crate::extra_writer::ExtraWriter;
 use crate::row::{EventRow, RequestRow};
 use crate::table::Table;
 use crate::writer::{PendingRun, TableWriter};
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::Path;
 use std::sync::Arc;
@@ -73,6 +74,31 @@ impl PendingRun {
             true => read_batches(&self.dir.join(table.file_name()), columns, each),
             false => Ok(()),
         }
+    }
+
+    /// Takes the numbers of another run's requests, each for the request that `to_ours` names, where this run has none of
+    /// its own.
+    pub fn take_extras(&mut self, other: &PendingRun, to_ours: impl Fn(u32) -> Option<u32>) -> Result<(), SchemaError> {
+        if self.manifest.tables.contains_key(Table::Extras.name()) {
+            return Ok(());
+        }
+        let mut writer = ExtraWriter::new(&self.dir, self.lifetime);
+        other.read(Table::Extras, &[], |batch| {
+            let requests = batch.column_by_name("request").and_then(|c| c.as_any().downcast_ref::<UInt32Array>());
+            let names = batch.column_by_name("name").and_then(|c| c.as_any().downcast_ref::<StringArray>());
+            let values = batch.column_by_name("value").and_then(|c| c.as_any().downcast_ref::<Float64Array>());
+            let (Some(requests), Some(names), Some(values)) = (requests, names, values) else { return Ok(()) };
+            for i in 0..batch.num_rows() {
+                if let Some(request) = to_ours(requests.value(i)) {
+                    writer.push(request, names.value(i), values.value(i))?;
+                }
+            }
+            Ok(())
+        })?;
+        if let Some(file) = writer.finish()? {
+            self.manifest.tables.insert(Table::Extras.name().to_string(), file);
+        }
+        Ok(())
     }
 
     /// Fills the server's columns of the requests for which `facts` has something. A value that is there already stays.

@@ -181,7 +181,13 @@ const REPORTED: &[Column] = &[
     col("stat", Utf8, false, No, "value, mean, std, p50 …"),
     col("value", F64, true, Unit::Count, "in `unit`; null: the tool stored a non-finite number"),
     col("unit", Utf8, false, No, "unit of `value`"),
-    col("convention", Utf8, false, No, "id of the definition the tool used"),
+    col(
+        "convention",
+        Utf8,
+        false,
+        No,
+        "id of the definition the tool used; behind an @ the largest rounding, where the source stored fewer digits",
+    ),
     col("key", Utf8, false, No, "the tool's own name of the figure"),
 ];
 

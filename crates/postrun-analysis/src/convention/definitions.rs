@@ -145,6 +145,19 @@ pub static CONVENTIONS: &[Convention] = &[
         d.reported_is_longer()
     })
     .by(Recipe { span: Span::LastResponse, ..POSTRUN }),
+    computable(
+        "over_the_measured_phase",
+        "the client divides by the time of its measurement, which begins before the first send and ends after the last token",
+        |d| d.reported <= d.computed * (1.0 + 1e-6),
+    )
+    .lacking("when the client's measurement began and ended"),
+    computable(
+        "client_lengths_over_the_measured_phase",
+        "the client counts tokens with its own tokenizer, and divides by the time of its measurement, which begins before the first send and ends after the last token",
+        |d| d.reported <= d.computed * (1.0 + 1e-6),
+    )
+    .by(Recipe { lengths: Lengths::Client, ..POSTRUN })
+    .lacking("when the client's measurement began and ended"),
     exact("last_token", "the client's duration runs from the first send to the last token", LAST_TOKEN),
     exact(
         "all_requests_coarse_times",
@@ -322,6 +335,13 @@ pub static CONVENTIONS: &[Convention] = &[
     )
     .by(Recipe { weight: Weight::Time, clock: Clock::FloatSeconds, ..SUMMED_SHARES })
     .lacking("how this version of the client draws its curve"),
+    computable(
+        "texts_over_time",
+        "the client follows a curve, and its percentiles are levels below which that share of the time was spent",
+        |_| true,
+    )
+    .by(Recipe { weight: Weight::Time, clock: Clock::FloatSeconds, ..SUMMED_SHARES })
+    .lacking("how this version of the client draws its curve"),
     elsewhere("never_computed", "the client computes it for other kinds of run only, and stores 0 for this one"),
     elsewhere("estimated_by_client", "the client's own estimate, by a formula over figures that it does not store"),
     elsewhere("devices_not_kept", "divided by the number of devices, which the dataset does not keep"),
@@ -330,6 +350,9 @@ pub static CONVENTIONS: &[Convention] = &[
     elsewhere("speech_only", "real-time factor of speech recognition, 0 for everything else: the file does not say how long the audio was"),
     elsewhere("only_as_total", "the file stores it as a total only, nothing per request"),
     elsewhere("text_not_kept", "counted by tokenising the generated text with the client's tokenizer, which no file holds"),
+    elsewhere("asked_of_prometheus", "the client asked Prometheus for it: the file does not say over what time, nor does it hold the scrapes; 0 can stand for no answer"),
+    elsewhere("asked_of_the_server", "made of the server's own metrics, whose scrapes the file does not hold"),
+    elsewhere("a_setting", "what the client was asked for, and no result"),
     elsewhere("not_computed_here", "postrun has no such metric"),
 ];
 

@@ -51,12 +51,12 @@ pub(crate) fn find(id: &str) -> Option<&'static EventRate> {
 }
 
 /// A point since the send as a float of Unix seconds; NaN where it is not known.
-fn unix_s(f: &RequestFacts, since_send: Option<i64>) -> f64 {
+pub(super) fn unix_s(f: &RequestFacts, since_send: Option<i64>) -> f64 {
     let at = f.unix[1].zip(since_send).map(|(sent, since)| sent.saturating_add(since));
     at.map_or(f64::NAN, float_seconds)
 }
 
-fn end(f: &RequestFacts) -> f64 {
+pub(super) fn end(f: &RequestFacts) -> f64 {
     f.unix[2].map_or(f64::NAN, float_seconds)
 }
 
@@ -83,6 +83,13 @@ fn outputs(f: &RequestFacts) -> Vec<(f64, f64)> {
     one.into_iter().chain((1..=later).map(|k| (at(k), each))).collect()
 }
 
+/// When the client's measurement began and ended, as floats of Unix seconds.
+pub(super) fn span(manifest: &Manifest) -> Result<(f64, f64), Fact> {
+    let from = manifest.duration_from_unix_ns.ok_or(Fact::MeasuredFrom)?;
+    let to = from.saturating_add(manifest.duration_ns.ok_or(Fact::MeasuredFrom)?);
+    Ok((float_seconds(from), float_seconds(to)))
+}
+
 /// Its statistics; `Err`: what is missing.
 pub(crate) fn summary(
     rate: &EventRate,
@@ -91,9 +98,7 @@ pub(crate) fn summary(
     percentiles: &[f64],
     recipe: &Recipe,
 ) -> Result<Summary, Fact> {
-    let from = manifest.duration_from_unix_ns.ok_or(Fact::MeasuredFrom)?;
-    let to = from.saturating_add(manifest.duration_ns.ok_or(Fact::MeasuredFrom)?);
-    let span = (float_seconds(from), float_seconds(to));
+    let span = span(manifest)?;
     let answered = || (0..requests.len()).filter(|i| requests.counts(*i)).map(|i| columns.request(requests, i, &[]));
     let first = answered().next().ok_or(Fact::ResponseEnd)?;
     if first.unix[2].is_none() {
@@ -104,8 +109,11 @@ pub(crate) fn summary(
         return Err(Fact::RoomForGaps);
     }
     let (mut values, count) = match rate.of {
-        Of::Events(of) => rates(answered().flat_map(|f| of(&f)).collect(), span),
-        Of::Level => levels(answered().map(|f| (unix_s(&f, Some(0)), end(&f))).collect(), span),
+        Of::Events(of) => {
+            let whole = [(span.0, 0.0), (span.1, 0.0)];
+            rates(answered().flat_map(|f| of(&f)).chain(whole).collect(), span)
+        }
+        Of::Level => levels(answered().map(|f| (unix_s(&f, Some(0)), end(&f), 1.0)).collect(), span),
     };
     values.retain(|(value, lasted)| value.is_finite() && *lasted > 0.0);
     let found = summarise(&mut values, percentiles, recipe).ok_or(Fact::ResponseEnd)?;
@@ -113,9 +121,8 @@ pub(crate) fn summary(
 }
 
 /// Rates with the time that each stands for, and the amount of all events.
-fn rates(mut events: Vec<(f64, f64)>, (from, to): (f64, f64)) -> (Vec<Weighted>, u64) {
+pub(super) fn rates(mut events: Vec<(f64, f64)>, (from, to): (f64, f64)) -> (Vec<Weighted>, u64) {
     events.retain(|(at, _)| (from..=to).contains(at));
-    events.extend([(from, 0.0), (to, 0.0)]);
     let events = merged(events);
     let all: f64 = events.iter().map(|(_, amount)| amount).sum();
     let middle = |a: &(f64, f64), b: &(f64, f64)| (a.0 + b.0) / 2.0;
@@ -131,10 +138,12 @@ fn rates(mut events: Vec<(f64, f64)>, (from, to): (f64, f64)) -> (Vec<Weighted>,
     (events.iter().enumerate().filter_map(rate).collect(), all.round() as u64)
 }
 
-/// Levels with the time that each lasted, and how many spans there are.
-fn levels(spans: Vec<(f64, f64)>, (from, to): (f64, f64)) -> (Vec<Weighted>, u64) {
-    let inside: Vec<(f64, f64)> = spans.into_iter().filter(|(start, end)| *end >= from && *start <= to).collect();
-    let changes = merged(inside.iter().flat_map(|(start, end)| [(*start, 1.0), (*end, -1.0)]).collect());
+/// Levels with the time that each lasted, and how many spans (start, end, amount) there are.
+pub(super) fn levels(spans: Vec<(f64, f64, f64)>, (from, to): (f64, f64)) -> (Vec<Weighted>, u64) {
+    let inside: Vec<(f64, f64, f64)> =
+        spans.into_iter().filter(|(start, end, _)| *end >= from && *start <= to).collect();
+    let both = |(start, end, amount): &(f64, f64, f64)| [(*start, *amount), (*end, -amount)];
+    let changes = merged(inside.iter().flat_map(both).collect());
     let before: f64 = changes.iter().take_while(|(at, _)| *at < from).map(|(_, change)| change).sum();
     let within = changes.into_iter().filter(|(at, _)| (from..=to).contains(at));
     let (mut since, mut level, mut values) = (from, before, Vec::new());
@@ -164,7 +173,8 @@ mod tests {
 
     #[test]
     fn an_event_stands_for_half_the_way_to_its_neighbours() {
-        let (values, all) = rates(vec![(1.0, 2.0), (3.0, 4.0), (3.000_05, 1.0), (9.0, 9.0)], (0.0, 5.0));
+        let events = vec![(1.0, 2.0), (3.0, 4.0), (3.000_05, 1.0), (9.0, 9.0), (0.0, 0.0), (5.0, 0.0)];
+        let (values, all) = rates(events, (0.0, 5.0));
         // 0 to 0.5 nothing, to 2.0 two, to 4.0 five (two events are one), to 5.0 nothing.
         assert_eq!(values, [(0.0, 0.5), (2.0 / 1.5, 1.5), (2.5, 2.0), (0.0, 1.0)]);
         assert_eq!(all, 7);
@@ -172,7 +182,7 @@ mod tests {
 
     #[test]
     fn levels_begin_with_what_was_under_way() {
-        let (values, all) = levels(vec![(-1.0, 2.0), (1.0, 4.0), (7.0, 8.0)], (0.0, 5.0));
+        let (values, all) = levels(vec![(-1.0, 2.0, 1.0), (1.0, 4.0, 1.0), (7.0, 8.0, 1.0)], (0.0, 5.0));
         assert_eq!(values, [(1.0, 1.0), (2.0, 1.0), (1.0, 2.0), (0.0, 1.0)]);
         assert_eq!(all, 2);
     }

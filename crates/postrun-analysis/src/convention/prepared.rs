@@ -8,6 +8,7 @@ use super::event_rates;
 use super::facts::{Columns, Fact};
 use super::load_curves::{self, LoadCurve, Streams};
 use super::recipe::{Absent, Idle, Recipe};
+use super::texts;
 use super::weighted::{Weighted, summarise};
 use super::{Convention, find};
 use crate::error::AnalysisError;
@@ -63,6 +64,18 @@ impl Prepared {
                 let summary = numbers(sources, extra, recipe)?.ok_or(Fact::OwnNumber);
                 prepared.0.entry(*recipe).or_default().insert(extra.name, summary);
             }
+            if let Some(figure) = texts::find(name) {
+                let summary = match figure.is_of_a_curve() && !sources.curves {
+                    true => Err(Fact::Curve),
+                    false => {
+                        let extras = figure.of.iter().filter_map(|name| find_extra(name));
+                        let numbers = extras.map(|extra| by_request(sources, extra)).collect::<Result<Vec<_>, _>>()?;
+                        let (of, manifest) = ((sources.requests, sources.columns), sources.dataset.manifest());
+                        texts::summary(figure, &numbers, of, manifest, sources.percentiles, recipe)
+                    }
+                };
+                prepared.0.entry(*recipe).or_default().insert(figure.id, summary);
+            }
             if let Some(estimate) = estimates::find(name) {
                 let values = (estimate.values)(sources.requests, sources.columns);
                 let mut values: Vec<Weighted> = values.into_iter().map(|value| (value, 1.0)).collect();
@@ -111,11 +124,9 @@ impl Prepared {
     }
 }
 
-/// The distribution of one number over the requests that take part; `None`: none of them has it.
-fn numbers(sources: &Sources<'_>, extra: &Extra, recipe: &Recipe) -> Result<Option<Summary>, AnalysisError> {
-    let requests = sources.requests;
-    let takes_part = |i: usize| requests.measured[i] && recipe.which.admits(requests.status[i] == Outcome::Ok);
-    let mut by_request: Vec<Option<f64>> = vec![None; requests.len()];
+/// One number by request.
+fn by_request(sources: &Sources<'_>, extra: &Extra) -> Result<Vec<Option<f64>>, AnalysisError> {
+    let mut by_request: Vec<Option<f64>> = vec![None; sources.requests.len()];
     if let Some(frame) = table(sources.dataset, Table::Extras)? {
         let read = || -> PolarsResult<DataFrame> {
             frame.filter(col("name").eq(lit(extra.name))).select([col("request"), col("value")]).collect()
@@ -131,6 +142,14 @@ fn numbers(sources: &Sources<'_>, extra: &Extra, recipe: &Recipe) -> Result<Opti
         let err = polars_error(sources.dataset);
         put(&read().map_err(&err)?, &mut by_request).map_err(&err)?;
     }
+    Ok(by_request)
+}
+
+/// The distribution of one number over the requests that take part; `None`: none of them has it.
+fn numbers(sources: &Sources<'_>, extra: &Extra, recipe: &Recipe) -> Result<Option<Summary>, AnalysisError> {
+    let requests = sources.requests;
+    let takes_part = |i: usize| requests.measured[i] && recipe.which.admits(requests.status[i] == Outcome::Ok);
+    let by_request = by_request(sources, extra)?;
     let of = |(i, value): (usize, Option<f64>)| match recipe.absent {
         _ if !takes_part(i) => None,
         Absent::Left => value,

@@ -1,6 +1,8 @@
 //! The per-request columns of one run, as they wait in memory: 8 bytes a value.
 
 use super::spool::Spool;
+use crate::client::sends::{Sends, Span};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// Stands for a value that is not there.
@@ -10,22 +12,15 @@ pub(crate) const ABSENT: i64 = i64::MIN;
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Times {
     entries: Vec<i64>,
-    earliest: Option<i64>,
 }
 
 impl Times {
     pub(crate) fn new(entries: Vec<i64>) -> Times {
-        let earliest = entries.iter().copied().filter(|v| *v != ABSENT).min();
-        Times { entries, earliest }
+        Times { entries }
     }
 
     pub(crate) fn get(&self, i: usize) -> Option<i64> {
         self.entries.get(i).copied().filter(|v| *v != ABSENT)
-    }
-
-    /// The smallest entry.
-    pub(crate) fn earliest(&self) -> Option<i64> {
-        self.earliest
     }
 }
 
@@ -62,6 +57,7 @@ pub(crate) struct Columns {
     pub spool: Option<Spool>,
     /// Lengths seen, by array.
     pub lengths: BTreeMap<String, usize>,
+    span: OnceCell<Option<Span>>,
 }
 
 impl Columns {
@@ -71,6 +67,24 @@ impl Columns {
 
     pub(crate) fn count(&self, name: &str, i: usize) -> Option<u32> {
         self.counts.get(name).and_then(|c| c.get(i))
+    }
+
+    /// Which send times are times of the run, once all columns are read.
+    pub(crate) fn span(&self) -> Option<Span> {
+        *self.span.get_or_init(|| {
+            let mut sends = Sends::default();
+            for (i, sent) in self.times.get("start_times")?.entries.iter().enumerate().filter(|(_, at)| **at != ABSENT)
+            {
+                sends.add(*sent, *sent, self.was_not_answered(i));
+            }
+            sends.span()
+        })
+    }
+
+    /// By its error, or because nothing came.
+    pub(crate) fn was_not_answered(&self, i: usize) -> bool {
+        let nothing = || self.count("output_lens", i) == Some(0) && self.time("ttfts", i).is_none_or(|ns| ns <= 0);
+        self.errors.contains_key(&i) || nothing()
     }
 
     /// A sum over first tokens and gaps, to tell runs apart; `None` without per-request times.

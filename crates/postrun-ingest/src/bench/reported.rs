@@ -42,7 +42,7 @@ pub(crate) fn row(key: &str, stat: &str, value: &Scalar, name: &Named) -> Option
         stat: stat.to_string(),
         value,
         unit: name.unit,
-        convention: name.convention,
+        convention: name.convention.into(),
         key: key.to_string(),
     })
 }

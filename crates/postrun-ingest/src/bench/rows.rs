@@ -9,8 +9,6 @@ use postrun_schema::{DatasetWriter, IssueCode, Issues, RequestRow, Status, count
 
 /// A first token this close to the end is the end.
 const SAME_INSTANT_NS: i64 = 1_000_000;
-/// A run is not longer than 115 days; a send time beyond is another clock's.
-const MAX_RUN_NS: i64 = 10_000_000_000_000_000;
 /// Below this, last chunk and recorded latency differ by rounding only.
 const ROUNDING_NS: i64 = 1_000;
 /// No streamed chunk is expected to carry more tokens than this, unless the run's own chunks do.
@@ -148,8 +146,10 @@ fn longest(run: &ArrayRun, n: usize) -> Option<i64> {
         Some(Gaps::Known(_, sum)) => Some(*sum),
         _ => None,
     });
-    let first = origin(columns);
-    let sends = (0..n).filter_map(|i| Some(columns.time("start_times", i)?.saturating_sub(first?)));
+    let sends = (0..n).filter_map(|i| {
+        let (at, span) = (columns.time("start_times", i)?, columns.span()?);
+        Some(at.saturating_sub(span.origin_ns)).filter(|_| span.refuses(at, columns.was_not_answered(i)).is_none())
+    });
     streams.chain(sends).chain([duration]).max()
 }
 
@@ -338,11 +338,12 @@ fn place_in_time(
     place: impl Fn() -> String,
 ) {
     let Some(at) = columns.time("start_times", i) else { return };
-    let sent = at.saturating_sub(origin(columns).unwrap_or(at));
-    if sent > MAX_RUN_NS {
-        issues.add(IssueCode::ImplausibleTime, place, || "sent more than 115 days after the first request".to_string());
+    let Some(span) = columns.span() else { return };
+    if let Some(why) = span.refuses(at, columns.was_not_answered(i)) {
+        issues.add(IssueCode::ImplausibleTime, place, || why.to_string());
         return;
     }
+    let sent = at.saturating_sub(span.origin_ns);
     row.sent_ns = Some(sent);
     row.scheduled_send_ns = columns.time("queue_times", i).map(|wait| sent.saturating_sub(wait));
     row.first_token_ns = row.ttft_ns.map(|t| sent + t);
@@ -352,7 +353,7 @@ fn place_in_time(
 
 /// The client clock's reading at the first send.
 pub(crate) fn origin(columns: &Columns) -> Option<i64> {
-    columns.times.get("start_times").and_then(|t| t.earliest())
+    columns.span().map(|span| span.origin_ns)
 }
 
 fn count_tokens_per_chunk(columns: &Columns, issues: &mut Issues, file: &str, policy: &RowPolicy, at_once: &[bool]) {

@@ -17,7 +17,7 @@ pub(crate) fn figure(name: &Named, stat: &str, key: &str, value: &Tree, scale: f
         stat: stat.to_string(),
         value: value.number().map(|v| v * scale),
         unit: name.unit,
-        convention: name.convention,
+        convention: name.convention.into(),
         key: key.to_string(),
     })
 }

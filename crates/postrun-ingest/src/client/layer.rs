@@ -4,12 +4,14 @@
 //! runs. A coarser file gives way: the figures it stores become what the client reported of the run, and the settings it
 //! names fill the gaps of the manifest. Files are of one run where they are of one tool and lie in one folder under one
 //! key, or where both hold the same totals, wherever they lie. Where times tell that a summary is of another run, it
-//! stays one.
+//! stays one. A copy that holds the figures of a file beside it once more, rounded, adds nothing.
 
 use crate::error::IngestError;
 use crate::input::candidate::LeftAlone;
+use crate::session::UsedFile;
 use crate::sink::Collected;
 use postrun_schema::{Load, Manifest, ReportedRow};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,10 @@ pub(crate) enum Layer {
     Stage(u32),
     /// Figures of the whole.
     Whole,
+    /// What the client asked of the server's metrics over one stage.
+    ServerStage(u32),
+    /// The same, over the whole.
+    ServerWhole,
     /// Further figures of the whole, in a file of their own.
     Supplement,
 }
@@ -42,7 +48,9 @@ impl Layer {
             Layer::ResponsesWithoutLengths => 2,
             Layer::Stage(_) => 3,
             Layer::Whole => 4,
-            Layer::Supplement => 5,
+            Layer::ServerStage(_) => 5,
+            Layer::ServerWhole => 6,
+            Layer::Supplement => 7,
         }
     }
 }
@@ -61,12 +69,22 @@ pub(crate) struct Part {
     pub window_unix_ns: Option<(i64, i64)>,
     /// What the client reported in this file.
     pub reported: Vec<ReportedRow>,
+    /// The format of a file of the same name and folder that holds all of this, and more of its digits.
+    pub copy_of: Option<&'static str>,
 }
 
 impl Part {
     /// A file that its folder alone ties to others.
     pub(crate) fn of(family: &'static str, layer: Layer) -> Part {
-        Part { family, layer, key: String::new(), totals: String::new(), window_unix_ns: None, reported: Vec::new() }
+        Part {
+            family,
+            layer,
+            key: String::new(),
+            totals: String::new(),
+            window_unix_ns: None,
+            reported: Vec::new(),
+            copy_of: None,
+        }
     }
 
     /// May the two be about the same run?
@@ -85,7 +103,10 @@ pub(crate) struct Layered {
 }
 
 /// Lets coarser files give way to finer ones of their run.
-pub(crate) fn settle(collected: Vec<Collected>, files: &[String]) -> Result<Layered, IngestError> {
+pub(crate) fn settle(collected: Vec<Collected>, used: &[UsedFile]) -> Result<Layered, IngestError> {
+    let files: Vec<String> = used.iter().map(|file| file.name.clone()).collect();
+    let (collected, mut left_alone) = without_copies(collected, used);
+    let files = files.as_slice();
     let by_place = |item: &Collected, part: &Part| {
         let name = files.get(item.file).map(String::as_str).unwrap_or_default();
         Some((Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default(), part.key.clone()))
@@ -93,10 +114,37 @@ pub(crate) fn settle(collected: Vec<Collected>, files: &[String]) -> Result<Laye
     let by_totals =
         |_: &Collected, part: &Part| (!part.totals.is_empty()).then(|| (PathBuf::new(), part.totals.clone()));
     let mut items: Vec<Option<Collected>> = collected.into_iter().map(Some).collect();
-    let mut left_alone = Vec::new();
     settle_groups(&mut items, by_place, files, &mut left_alone)?;
     settle_groups(&mut items, by_totals, files, &mut left_alone)?;
     Ok(Layered { kept: items.into_iter().flatten().collect(), left_alone })
+}
+
+/// Leaves out what stands, with more of its digits, in another file that was read.
+fn without_copies(collected: Vec<Collected>, used: &[UsedFile]) -> (Vec<Collected>, Vec<LeftAlone>) {
+    let (mut kept, mut left_alone) = (Vec::new(), Vec::<LeftAlone>::new());
+    for item in collected {
+        let name = used.get(item.file).map(|file| file.name.clone()).unwrap_or_default();
+        let of = |format| used.iter().find(|other| other.format == format && is_beside(&other.name, &name));
+        let Some(original) = item.part.as_ref().and_then(|part| part.copy_of).and_then(of) else {
+            kept.push(item);
+            continue;
+        };
+        if left_alone.iter().all(|left| left.name != name) {
+            let original = Path::new(&original.name).file_name().unwrap_or_default().to_string_lossy();
+            let why = format!("a summary of the run in {original} beside it, which has the same figures");
+            left_alone.push(LeftAlone { name, why });
+        }
+    }
+    (kept, left_alone)
+}
+
+/// In one folder, and called the same but for their endings.
+fn is_beside(a: &str, b: &str) -> bool {
+    let stem = |name: &str| {
+        let whole = name.trim_end_matches(".gz").trim_end_matches(".zst");
+        Path::new(whole).with_extension("")
+    };
+    stem(a) == stem(b)
 }
 
 /// What files of one run have in common.
@@ -118,7 +166,8 @@ fn settle_groups(
     for group in groups.into_values() {
         let rank = |i: &usize| items.get(*i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer.rank());
         let finest = group.iter().filter_map(rank).min();
-        let (fine, coarse): (Vec<usize>, Vec<usize>) = group.iter().partition(|i| rank(i) == finest);
+        let (fine, mut coarse): (Vec<usize>, Vec<usize>) = group.iter().partition(|i| rank(i) == finest);
+        coarse.sort_by_key(rank);
         let has = |layers: fn(Layer) -> bool| {
             let layer = |i: &&usize| items.get(**i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer);
             group.iter().filter(|i| layer(i).is_some_and(layers)).count()
@@ -157,7 +206,14 @@ fn give_way(
         items.get(i)?.as_ref()?.part.as_ref()
     }
     let Some(mine) = part(items, coarse).cloned() else { return Ok(None) };
-    let fitting: Vec<usize> = fine.iter().copied().filter(|i| part(items, *i).is_some_and(|p| p.fits(&mine))).collect();
+    let of_stages = fine.iter().any(|i| part(items, *i).is_some_and(|p| matches!(p.layer, Layer::Stage(_))));
+    // Figures of a stage belong to that stage alone.
+    let same_stage = |p: &Part| match (mine.layer, p.layer) {
+        (Layer::ServerStage(mine), Layer::Stage(stage)) => mine == stage,
+        _ => true,
+    };
+    let fits = |i: &usize| part(items, *i).is_some_and(|p| p.fits(&mine) && same_stage(p));
+    let fitting: Vec<usize> = fine.iter().copied().filter(fits).collect();
     let target = match fitting.as_slice() {
         [] => return Ok(None),
         [one] => *one,
@@ -170,7 +226,12 @@ fn give_way(
             return left_out("sums up one of several runs here; name the two alone");
         }
         _ if target == coarse => return left_out("sums up the stages, which were read one by one"),
-        Layer::Stage(n) if beside.stages > 1 => mine.reported.iter().map(|row| of_stage(row, n)).collect(),
+        Layer::Stage(n) if beside.stages > 1 => {
+            mine.reported.iter().map(|row| of_stage(row, n, "stages_not_marked".into())).collect()
+        }
+        Layer::ServerStage(n) if !of_stages => {
+            mine.reported.iter().map(|row| of_stage(row, n, row.convention.clone())).collect()
+        }
         _ => mine.reported.clone(),
     };
     if let Some(run) = items.get_mut(target).and_then(Option::as_mut) {
@@ -180,10 +241,10 @@ fn give_way(
 }
 
 /// A figure of one stage, which the rows of the whole run do not give.
-fn of_stage(row: &ReportedRow, stage: u32) -> ReportedRow {
+fn of_stage(row: &ReportedRow, stage: u32, convention: Cow<'static, str>) -> ReportedRow {
     ReportedRow {
         metric: format!("stage_{stage}.{}", row.metric),
-        convention: "stages_not_marked",
+        convention,
         key: format!("stage_{stage}.{}", row.key),
         ..row.clone()
     }
@@ -196,6 +257,7 @@ fn take_over(run: &mut Collected, summary: Collected, rows: Vec<ReportedRow>) ->
         part.reported.iter().map(|row| (row.metric.clone(), row.stat.clone())).collect();
     part.reported.extend(rows.into_iter().filter(|row| !known.contains(&(row.metric.clone(), row.stat.clone()))));
     run.run.set_reported(&part.reported)?;
+    super::beside::take_extras(&mut run.run, &summary.run)?;
     fill(&mut run.run.manifest, summary.run.manifest);
     run.issues.extend(summary.issues);
     Ok(())

@@ -2,6 +2,7 @@
 //! that a client stored, and which of several files about one run counts.
 
 pub(crate) mod answer;
+mod beside;
 pub(crate) mod body;
 pub(crate) mod distribution;
 pub(crate) mod extras;
@@ -17,4 +18,6 @@ pub(crate) mod row_spool;
 pub(crate) mod run_rows;
 #[cfg(test)]
 pub(crate) mod run_test;
+pub(crate) mod sends;
+pub(crate) mod sheet;
 pub(crate) mod value;

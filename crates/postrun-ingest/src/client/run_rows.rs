@@ -5,6 +5,7 @@ use super::first_token::{FirstTokens, withhold};
 use super::judge::judge;
 use super::layer::Part;
 use super::row_spool::RowSpool;
+use super::sends::Sends;
 use super::value::Judge;
 use crate::error::IngestError;
 use crate::json::Seconds;
@@ -13,9 +14,6 @@ use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, RequestRow, Sta
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{DefaultHasher, Hash, Hasher};
-
-/// A run is not longer than 115 days; a send time beyond is another clock's.
-const MAX_RUN_NS: i64 = 10_000_000_000_000_000;
 
 const MILLISECOND_NS: i64 = 1_000_000;
 
@@ -71,8 +69,7 @@ pub(crate) struct RunRows {
     pub ttft_recorded: bool,
     spool: RowSpool,
     rows: u64,
-    earliest_ns: Option<i64>,
-    latest_ns: Option<i64>,
+    sends: Sends,
     checksum: i64,
     /// By what a record is known, the record: eight bytes each, not the texts. Two that share a hash are one wrong word
     /// in billions.
@@ -105,8 +102,7 @@ impl RunRows {
             ttft_recorded: true,
             spool,
             rows: 0,
-            earliest_ns: None,
-            latest_ns: None,
+            sends: Sends::default(),
             checksum: 0,
             seen: HashMap::new(),
             first_tokens: FirstTokens::default(),
@@ -157,9 +153,7 @@ impl RunRows {
             row.last_token_ns = row.last_token_ns.or(row.e2e_ns.map(|t| sent.saturating_add(t)));
             let end = row.stream_end_ns.map(|t| sent.saturating_add(t));
             row.end_ns = row.end_ns.or(end).or(row.last_token_ns);
-            self.earliest_ns = Some(self.earliest_ns.map_or(sent, |at| at.min(sent)));
-            let end = row.end_ns.unwrap_or(sent);
-            self.latest_ns = Some(self.latest_ns.map_or(end, |at| at.max(end)));
+            self.sends.add(sent, row.end_ns.unwrap_or(sent), row.status != Status::Ok);
         }
         for ns in [row.ttft_ns, row.e2e_ns, row.sent_ns].into_iter().flatten() {
             self.checksum = self.checksum.wrapping_add(ns);
@@ -214,13 +208,21 @@ impl RunRows {
 
     /// Moves every point in time to the run's origin and writes the rows.
     pub(crate) fn finish(mut self, file: &str, family: &str) -> Result<Written, IngestError> {
-        let origin = self.earliest_ns;
+        let span = self.sends.span();
+        let origin = span.map(|span| span.origin_ns);
         let (writer, issues) = (&mut self.writer, &mut self.issues);
         let in_doubt = self.first_tokens.in_doubt();
         self.first_tokens.tell(issues);
         self.spool.drain(|mut row| {
             if in_doubt {
                 withhold(&mut row);
+            }
+            let failed = row.status != Status::Ok;
+            let refused = row.sent_ns.zip(span).and_then(|(sent, span)| span.refuses(sent, failed));
+            if let Some(why) = refused {
+                issues.add(IssueCode::ImplausibleTime, || file.to_string(), || why.to_string());
+                (row.scheduled_send_ns, row.sent_ns) = (None, None);
+                (row.first_token_ns, row.last_token_ns, row.end_ns) = (None, None, None);
             }
             let shift = |at: &mut Option<i64>| *at = at.zip(origin).map(|(at, origin)| at.saturating_sub(origin));
             let points = [
@@ -231,12 +233,6 @@ impl RunRows {
                 &mut row.end_ns,
             ];
             points.into_iter().for_each(shift);
-            if row.sent_ns.is_some_and(|sent| sent > MAX_RUN_NS) {
-                let late = || "sent more than 115 days after the first request".to_string();
-                issues.add(IssueCode::ImplausibleTime, || file.to_string(), late);
-                (row.scheduled_send_ns, row.sent_ns) = (None, None);
-                (row.first_token_ns, row.last_token_ns, row.end_ns) = (None, None, None);
-            }
             Ok(writer.push_request(row)?)
         })?;
         let ratio = self.chunk_tokens as f64 / self.chunks.max(1) as f64;
@@ -253,7 +249,7 @@ impl RunRows {
             issues: self.issues,
             requests: self.rows,
             origin_ns: origin,
-            latest_ns: self.latest_ns,
+            latest_ns: span.map(|span| span.latest_ns),
             fingerprint,
         })
     }

@@ -3,8 +3,8 @@
 //! # Which files
 //! What `aiperf profile --export-level raw` writes: a line a request with `metadata`, `start_perf_ns`, `payload` and
 //! `responses`. Recognised by `metadata`, `start_perf_ns` and `responses`. Where the server sent its usage with every answer,
-//! the `profile_export.jsonl` of the same folder gives way to it; where it did not, lengths stand only there, and this
-//! file gives way. The summary becomes what the client reported, as with the records.
+//! the `profile_export.jsonl` of the same folder gives way to it, and lends it the phases of the HTTP exchange; where it
+//! did not, lengths stand only there, and this file gives way. The summary becomes what the client reported, as with the records.
 //!
 //! # Versions seen
 //! 0.1.1 and newer ones by their sources; no real file was at hand.

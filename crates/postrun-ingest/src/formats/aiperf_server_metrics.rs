@@ -4,7 +4,7 @@
 //! `server_metrics_export.jsonl`, one scrape of one endpoint on a line (written with
 //! `--server-metrics-formats jsonl`), recognised by `timestamp_ns` beside `metrics`; and the summary
 //! `server_metrics_export.json`, recognised by `metrics_phase` or `schema_version` beside `summary` and `metrics`. The
-//! CSV holds less than the JSON summary and is not read; neither is the Parquet form.
+//! CSV holds less than the JSON summary and gives way to it (aiperf_server_metrics_csv); the Parquet form is not read.
 //!
 //! # Versions seen
 //! Summary schema 1.1 of AIPerf 0.13.0. The lines were not seen in a recording of ours; their keys are those that

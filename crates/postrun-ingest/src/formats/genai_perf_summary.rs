@@ -57,10 +57,9 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
             return Err(RecordError::NotARun("an object without any figure".to_string()));
         }
         for row in &mut summary.figures {
-            row.convention = match row.metric.as_str() {
-                "requests_per_s" | "requests_ok" => "all_exported_requests",
-                _ => row.convention,
-            };
+            if matches!(row.metric.as_str(), "requests_per_s" | "requests_ok") {
+                row.convention = "all_exported_requests".into();
+            }
         }
         commit(sink, summary).map_err(RecordError::Fatal)
     })?;

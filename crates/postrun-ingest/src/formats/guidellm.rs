@@ -3,7 +3,7 @@
 //! # Which files
 //! The JSON report of `guidellm benchmark` / `guidellm run`: one object with `benchmarks`, one entry for every strategy or
 //! rate, each of which becomes a run (`c64`, `r4`, `throughput`). Recognised by `type_: generative_benchmark`.
-//! Its CSV and YAML are left alone; the former holds the same figures, the latter the same tree.
+//! Its YAML holds the same tree and is not read, its CSV the same figures: beside this file it is left alone (guidellm_csv).
 //!
 //! # Versions seen
 //! 0.8.1 and a fixture of report schema 2 (real files); 0.2 to 0.7 by their sources: requests with
@@ -18,14 +18,15 @@
 //!   (0.2 and 0.3: from the first token). Percentiles are values that occur, not interpolated.
 //! - `targeted_start` is when the client meant to send. `queued` is its own queue and no server's.
 //! - Times are wall-clock seconds in floats, good to 0.2 µs.
-//! - Round trips of requests that send several messages, and waits for the turn before, go into the `extras` table.
+//! - Round trips of requests that send several messages, waits for the turn before, and tokens, words and characters of
+//!   the texts go into the `extras` table. `text.*` of the report are statistics of the latter.
 //! - A list can be a sample; where it is shorter than the totals say, that is counted.
 //!
 //! # What is not recorded
 //! Chunk times, finish reasons, time in the server's queue. Requests of warm-up and cool-down are not in the file.
 
 mod benchmark;
-mod figures;
+pub(super) mod figures;
 mod request;
 #[cfg(test)]
 mod tests;

@@ -4,8 +4,8 @@
 //! `summary_lifecycle_metrics.json` and `stage_N_lifecycle_metrics.json`: one object with `load_summary`, `successes` and
 //! `failures`. Next to `per_request_lifecycle_metrics.json` both give way to it; without it every stage is a run (`stage2`)
 //! and the summary, which pools them, gives way to the stages. Alone it is a run without requests. Reports by adapter
-//! (`adapter_X_…`) are parts of these and left alone, as are reports of Prometheus figures, which have the same outer
-//! object and no schedule.
+//! (`adapter_X_…`) are parts of these and left alone; reports of Prometheus figures, which have the same outer object and
+//! no schedule, are read as inference_perf_prometheus.
 //!
 //! # Versions seen
 //! 0.7.0 and those of the kubecon-na-2025 demo (real files); 0.2 to 0.6 by their sources.
@@ -66,7 +66,7 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
 }
 
 /// `stage_2_lifecycle_metrics.json` is stage 2, also with a prefix before it.
-fn stage_of(name: &str) -> Option<u32> {
+pub(super) fn stage_of(name: &str) -> Option<u32> {
     let (_, rest) = name.rsplit_once("stage_")?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
@@ -139,6 +139,7 @@ fn reported(report: &Tree) -> Vec<ReportedRow> {
     for (key, name) in [
         ("send_duration", named("send_span_s", "s", "all_requests")),
         ("achieved_rate", named("sends_per_s", "req/s", "all_requests")),
+        ("requested_rate", named("requested_per_s", "req/s", "a_setting")),
     ] {
         out.extend(figure(&name, "value", key, report.get("load_summary").get(key), 1.0));
     }

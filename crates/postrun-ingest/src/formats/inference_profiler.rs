@@ -4,7 +4,9 @@
 //! `metrics.jsonl` of an output folder (recognised by `sent_at`, `first_token_at` and `inter_token_latencies`) and
 //! `summary.json` (`profiler_version` beside `stages`). Both hold every stage of a sweep: each becomes a run, named after
 //! its concurrency. The summary of a stage whose requests were read gives way to them and lends its figures, model and
-//! duration. `timeline.json`, `config.json` and `system.jsonl` repeat this or are of the client's machine: not read.
+//! duration. `timeline.json` and `config.json` repeat this and are not read; `system.jsonl` is of the client's machine
+//! (inference_profiler_system). `findings.json` holds what the tool concluded from these figures by rules of its own: no
+//! recording, so it is named as that and left alone.
 //!
 //! # Versions seen
 //! 0.1.0.
@@ -54,10 +56,16 @@ const GAPS: &str = "inter_token_latencies";
 const MOST_STAGES: usize = 64;
 
 fn sniff(head: &Head) -> Sniff {
-    match head.has_all(RECORD_KEYS) || head.has_all(SUMMARY_KEYS) {
+    match head.has_all(RECORD_KEYS) || head.has_all(SUMMARY_KEYS) || holds_findings(head) {
         true => Sniff::Strong,
         false => Sniff::No,
     }
+}
+
+/// A list of conclusions, which is empty where the tool drew none.
+fn holds_findings(head: &Head) -> bool {
+    let empty = head.name == "findings.json" && head.bytes.trim_ascii() == b"[]";
+    empty || head.has_all(&["severity", "title", "detail", "evidence"])
 }
 
 /// Stage and concurrency.
@@ -66,6 +74,10 @@ type Stage = (u32, Option<u32>);
 type Stages = BTreeMap<Stage, RunRows>;
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
+    if holds_findings(&Head::new(&source.base_name, &source.head)) {
+        let problem = "what the client concluded by its own rules, and no recording".to_string();
+        return Err(IngestError::NothingUsable { file: source.name.clone(), format: INFERENCE_PROFILER.id, problem });
+    }
     file::read(
         source,
         sink,

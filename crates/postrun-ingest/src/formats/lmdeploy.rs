@@ -185,7 +185,7 @@ impl Row<'_> {
                 stat: stat.to_string(),
                 value: number(cell.as_bytes()),
                 unit: name.unit,
-                convention: name.convention,
+                convention: name.convention.into(),
                 key: (*key).to_string(),
             })
         };

@@ -4,17 +4,22 @@ mod aiperf_gpu_telemetry;
 mod aiperf_raw;
 mod aiperf_records;
 mod aiperf_server_metrics;
+mod aiperf_server_metrics_csv;
 mod aiperf_summary;
+mod aiperf_summary_csv;
 #[cfg(test)]
 mod damage_test;
 mod evalscope_perf;
 mod genai_perf_summary;
 mod gpu_dmon;
 mod guidellm;
+mod guidellm_csv;
 mod inference_benchmarker;
 mod inference_perf;
+mod inference_perf_prometheus;
 mod inference_perf_summary;
 mod inference_profiler;
+mod inference_profiler_system;
 mod llama_batched_bench;
 mod llama_bench;
 mod llama_cpp_log;
@@ -52,9 +57,13 @@ pub static INGESTORS: &[&Ingestor] = &[
     &aiperf_records::AIPERF_RECORDS,
     &aiperf_raw::AIPERF_RAW,
     &aiperf_summary::AIPERF_SUMMARY,
+    &aiperf_summary_csv::AIPERF_SUMMARY_CSV,
+    &aiperf_server_metrics_csv::AIPERF_SERVER_METRICS_CSV,
     &guidellm::GUIDELLM,
+    &guidellm_csv::GUIDELLM_CSV,
     &inference_perf::INFERENCE_PERF,
     &inference_perf_summary::INFERENCE_PERF_SUMMARY,
+    &inference_perf_prometheus::INFERENCE_PERF_PROMETHEUS,
     &perf_analyzer::PERF_ANALYZER,
     &genai_perf_summary::GENAI_PERF_SUMMARY,
     &lmdeploy::LMDEPLOY,
@@ -74,6 +83,7 @@ pub static INGESTORS: &[&Ingestor] = &[
     &prometheus_query_range::PROMETHEUS_QUERY_RANGE,
     &aiperf_server_metrics::AIPERF_SERVER_METRICS,
     &aiperf_gpu_telemetry::AIPERF_GPU_TELEMETRY,
+    &inference_profiler_system::INFERENCE_PROFILER_SYSTEM,
     &nvidia_smi_csv::NVIDIA_SMI_CSV,
     &gpu_dmon::GPU_DMON,
     &llama_cpp_log::LLAMA_CPP_LOG,

@@ -21,6 +21,8 @@ const SAVED_LATEST_NS: i64 = 20 * SECOND;
 /// … and what is computed first grows with the run: a tenth of its time, up to a minute.
 const SAVED_PART: i64 = 10;
 const SAVED_AT_ALL_NS: i64 = 60 * SECOND;
+/// What the client sampled of its machine may begin or end this long before or after a run: each stage has its part.
+const BESIDE_NS: i64 = SECOND;
 /// What two wall clocks that nothing could compare are taken to differ by.
 const WALL_CLOCKS_NS: i64 = SECOND;
 /// A user's offset may differ from what recordings say by this beyond their uncertainty.
@@ -34,6 +36,8 @@ pub(crate) struct Evidence {
     client_kind: ClockKind,
     client_origin_source_ns: Option<i64>,
     client_origin_unix_ns: Option<i64>,
+    /// Formats of the files that the run was read from.
+    client_formats: Vec<String>,
     user_offset_ns: Option<i64>,
     model: Option<String>,
     /// Local time at which the client saved its file, as if it were UTC.
@@ -73,6 +77,7 @@ impl Evidence {
             client_kind: client.kind,
             client_origin_source_ns: client.origin_source_ns,
             client_origin_unix_ns: client.origin_unix_ns,
+            client_formats: run.run.manifest.sources.iter().map(|source| source.format.clone()).collect(),
             user_offset_ns,
             model: run.run.manifest.model.clone(),
             saved_local_ns: run.run.manifest.load.date.as_deref().and_then(local_ns),
@@ -101,6 +106,7 @@ impl Evidence {
             client_kind: ClockKind::None,
             client_origin_source_ns: None,
             client_origin_unix_ns: None,
+            client_formats: Vec::new(),
             user_offset_ns: None,
             model: None,
             saved_local_ns: None,
@@ -132,7 +138,7 @@ impl Evidence {
         joined = joined.filter(|j| j.rule == JoinRule::Id || by_requests.is_some() || !comparable);
         let refuted = joined.is_none() && comparable && requests.len() >= self.trace.requests.len();
         let mut ambiguous = false;
-        let alignment = by_requests.or_else(|| {
+        let alignment = self.on_own_clock(recording).or(by_requests).or_else(|| {
             let tokens = recording.samples.points(Curve::OutputTokens);
             match align_tokens::from_tokens(&self.trace, &tokens, resolution, &credible) {
                 TokenFit::Fits(alignment) => Some(alignment),
@@ -163,6 +169,17 @@ impl Evidence {
             other_model: self.other_model(recording),
             origin_ns: None,
         });
+    }
+
+    /// Of a file that the client wrote by its own clock, while this run was under way.
+    fn on_own_clock(&self, recording: &Recording) -> Option<Alignment> {
+        let StampClock::Client(format) = recording.clock else { return None };
+        let origin_ns = self.client_origin_source_ns.filter(|_| self.client_formats.iter().any(|f| f == format))?;
+        let (first, last) = recording.samples.span()?;
+        let until = origin_ns.saturating_add(self.trace.end_ns()?);
+        let during = origin_ns <= last.saturating_add(BESIDE_NS) && until >= first.saturating_sub(BESIDE_NS);
+        let how = "its times are of the client's own clock".to_string();
+        during.then_some(Alignment { origin_ns, uncertainty_ns: 0, drift_ppm: None, how })
     }
 
     /// The names under which the server served, where the client asked for none of them.
@@ -206,7 +223,11 @@ impl Evidence {
         let own_clock = self.weighed.iter().map(|w| w.clock).min_by_key(|c| *c != StampClock::Unix);
         let own_origin = self.weighed.iter().filter(|w| Some(w.clock) == own_clock).filter_map(Weighed::first_ns).min();
         let first = self.weighed.iter().min_by_key(|w| (w.clock != StampClock::Unix, w.position))?;
-        let kind = |clock| if clock == StampClock::Monotonic { ClockKind::Monotonic } else { ClockKind::Wall };
+        let kind = |clock| match clock {
+            StampClock::Monotonic => ClockKind::Monotonic,
+            StampClock::Client(_) => self.client_kind,
+            StampClock::Unix | StampClock::Local => ClockKind::Wall,
+        };
         Some(match reference {
             Some((clock, r)) => ServerClock {
                 kind: kind(clock),
@@ -303,6 +324,9 @@ impl Evidence {
             .or_else(assumed)
             .or_else(|| best(StampClock::Local))
             .or_else(|| best(StampClock::Monotonic))
+            .or_else(|| {
+                self.weighed.iter().map(|w| w.clock).find(|c| matches!(c, StampClock::Client(_))).and_then(best)
+            })
     }
 
     fn why_not(&self) -> String {
@@ -325,7 +349,10 @@ impl Weighed {
                     && a.origin_ns.saturating_add(end) <= last.saturating_add(slack)
             })
         };
-        self.joined.is_some() || (self.other_model.is_none() && self.alignment.as_ref().is_some_and(inside))
+        let own_clock = matches!(self.clock, StampClock::Client(_)) && self.alignment.is_some();
+        self.joined.is_some()
+            || own_clock
+            || (self.other_model.is_none() && self.alignment.as_ref().is_some_and(inside))
     }
 
     /// Its place in the run rests on something, so it speaks before those whose place does not.
@@ -336,6 +363,11 @@ impl Weighed {
     /// The first moment it tells of.
     pub(crate) fn first_ns(&self) -> Option<i64> {
         self.span.map(|s| s.0)
+    }
+
+    /// How fast its clock runs against the client's, where the run's server clock does.
+    pub(super) fn drift_ppm(&self, clock: &ServerClock) -> Option<f64> {
+        clock.drift_ppm.filter(|_| !matches!(self.clock, StampClock::Client(_)))
     }
 
     pub(crate) fn is_unix(&self) -> bool {

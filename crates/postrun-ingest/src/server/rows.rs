@@ -11,9 +11,9 @@ use postrun_schema::{EventRow, IssueCode, Issues, SeriesKind, ServerClock, Serve
 use std::collections::HashMap;
 
 /// A time of a recording's clock as time since the run's origin. Drift is taken out.
-fn place(at_ns: i64, origin_ns: i64, clock: &ServerClock) -> i64 {
+fn place(at_ns: i64, origin_ns: i64, drift_ppm: Option<f64>) -> i64 {
     let since = at_ns.saturating_sub(origin_ns);
-    match clock.drift_ppm {
+    match drift_ppm {
         Some(ppm) => (since as f64 / (1.0 + ppm * 1e-6)).round() as i64,
         None => since,
     }
@@ -32,10 +32,10 @@ fn by_client_request(weighed: &[Weighed], clock: &ServerClock) -> Vec<Option<Ser
     for w in weighed {
         let Some(joined) = &w.joined else { continue };
         out.resize(out.len().max(joined.server_of.len()), None);
-        let origin_ns = origin(w, clock);
+        let (origin_ns, drift_ppm) = (origin(w, clock), w.drift_ppm(clock));
         for (client, server) in joined.pairs() {
             let row = out[client].get_or_insert_with(ServerColumns::default);
-            fill(row, &w.requests[server], &|at| place(at, origin_ns, clock));
+            fill(row, &w.requests[server], &|at| place(at, origin_ns, drift_ppm));
         }
     }
     out
@@ -206,13 +206,13 @@ fn write_series_and_events(
     let Collected { run, issues, .. } = run;
     let mut tables = run.server_tables();
     for w in weighed {
-        let origin_ns = origin(w, clock);
+        let (origin_ns, drift_ppm) = (origin(w, clock), w.drift_ppm(clock));
         let recording = &mut recordings[w.position].recording;
         let file = recording.file.clone();
         let mut resets = Resets::default();
         recording.samples.drain(|at, id, track, value| {
             resets.see(issues, &file, (id, track), (at, value));
-            let at_ns = place(at, origin_ns, clock);
+            let at_ns = place(at, origin_ns, drift_ppm);
             Ok(tables.push_sample(at_ns, &track.series, track.labels.as_deref(), value, &file)?)
         })?;
         let client_of = client_of(w);
@@ -221,7 +221,7 @@ fn write_series_and_events(
             tables.push_event(EventRow {
                 request: id.and_then(|id| client_of.get(id)).copied(),
                 request_id: event.request_id.clone(),
-                at_ns: place(event.at_ns, origin_ns, clock),
+                at_ns: place(event.at_ns, origin_ns, drift_ppm),
                 kind: event.kind,
                 phase: event.phase,
                 detail: event.detail.clone(),

@@ -104,6 +104,8 @@ pub(crate) enum StampClock {
     Local,
     /// An arbitrary origin.
     Monotonic,
+    /// The clock of the client whose files are of this format: nothing has to be aligned.
+    Client(&'static str),
 }
 
 /// Turns the stamps of one log, in the order of its lines, into times that a person would agree with.

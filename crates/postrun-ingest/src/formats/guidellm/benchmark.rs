@@ -97,6 +97,9 @@ impl Benchmark {
             if reader.peek()? != Some(b'{') {
                 return reader.skip_value();
             }
+            if metric == "text" {
+                return texts(reader, &mut found);
+            }
             let metric = metric.to_string();
             reader.object(|reader, group| match group {
                 "successful" => reader.tree(64).map(|stats| found.push((metric.clone(), stats))),
@@ -244,4 +247,24 @@ impl Benchmark {
             shape => shape,
         }
     }
+}
+
+/// `text` holds its units, these what was measured, and that the lists of requests: `text.words.input`.
+fn texts<R: Read>(reader: &mut JsonReader<R>, found: &mut Vec<(String, Tree)>) -> Result<()> {
+    reader.object(|reader, unit| {
+        if reader.peek()? != Some(b'{') {
+            return reader.skip_value();
+        }
+        let unit = unit.to_string();
+        reader.object(|reader, side| {
+            if reader.peek()? != Some(b'{') {
+                return reader.skip_value();
+            }
+            let metric = format!("text.{unit}.{side}");
+            reader.object(|reader, group| match group {
+                "successful" => reader.tree(64).map(|stats| found.push((metric.clone(), stats))),
+                _ => reader.skip_value(),
+            })
+        })
+    })
 }

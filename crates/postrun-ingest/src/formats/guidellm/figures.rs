@@ -6,7 +6,7 @@ use crate::json::Tree;
 use postrun_schema::ReportedRow;
 
 /// All rows of one metric's statistics over the successful requests.
-pub(super) fn add(metric: &str, stats: &Tree, out: &mut Vec<ReportedRow>) {
+pub(in crate::formats) fn add(metric: &str, stats: &Tree, out: &mut Vec<ReportedRow>) {
     if let Some((name, scale)) = latency(metric) {
         return figures(&name, metric, stats, scale, out);
     }
@@ -23,6 +23,9 @@ pub(super) fn add(metric: &str, stats: &Tree, out: &mut Vec<ReportedRow>) {
     }
     if let Some((name, scale)) = stream(metric) {
         return figures(&name, metric, stats, scale, out);
+    }
+    if let Some(name) = text(metric) {
+        return figures(&name, metric, stats, 1.0, out);
     }
     if stats.get("mean").number().is_some() {
         figures(&named("", "", "not_computed_here"), metric, stats, 1.0, out);
@@ -92,8 +95,46 @@ fn stream(metric: &str) -> Option<(Named, f64)> {
     })
 }
 
+/// What texts are long, in three units, for what was sent, what was answered and both; and curves of these over time.
+fn text(metric: &str) -> Option<Named> {
+    Some(match metric {
+        "text.tokens.input" => named("prompt_text_tokens", "tokens", "nearest_rank"),
+        "text.tokens.output" => named("output_text_tokens", "tokens", "nearest_rank"),
+        "text.words.input" => named("prompt_words", "words", "nearest_rank"),
+        "text.words.output" => named("output_words", "words", "nearest_rank"),
+        "text.characters.input" => named("prompt_characters", "characters", "nearest_rank"),
+        "text.characters.output" => named("output_characters", "characters", "nearest_rank"),
+        "text.tokens.total" => named("text_tokens_pooled", "tokens", "nearest_rank"),
+        "text.tokens.input_concurrency" => named("prompt_text_tokens_under_way", "tokens", "texts_over_time"),
+        "text.tokens.output_concurrency" => named("output_text_tokens_under_way", "tokens", "texts_over_time"),
+        "text.tokens.total_concurrency" => named("text_tokens_under_way", "tokens", "texts_over_time"),
+        "text.tokens.input_per_second" => named("prompt_text_tokens_per_s_at_ends", "tok/s", "texts_over_time"),
+        "text.tokens.output_per_second" => named("output_text_tokens_per_s_at_ends", "tok/s", "texts_over_time"),
+        "text.tokens.total_per_second" => named("text_tokens_per_s_at_ends", "tok/s", "texts_over_time"),
+        "text.words.total" => named("words_pooled", "words", "nearest_rank"),
+        "text.words.input_concurrency" => named("prompt_words_under_way", "words", "texts_over_time"),
+        "text.words.output_concurrency" => named("output_words_under_way", "words", "texts_over_time"),
+        "text.words.total_concurrency" => named("words_under_way", "words", "texts_over_time"),
+        "text.words.input_per_second" => named("prompt_words_per_s_at_ends", "words/s", "texts_over_time"),
+        "text.words.output_per_second" => named("output_words_per_s_at_ends", "words/s", "texts_over_time"),
+        "text.words.total_per_second" => named("words_per_s_at_ends", "words/s", "texts_over_time"),
+        "text.characters.total" => named("characters_pooled", "characters", "nearest_rank"),
+        "text.characters.input_concurrency" => named("prompt_characters_under_way", "characters", "texts_over_time"),
+        "text.characters.output_concurrency" => named("output_characters_under_way", "characters", "texts_over_time"),
+        "text.characters.total_concurrency" => named("characters_under_way", "characters", "texts_over_time"),
+        "text.characters.input_per_second" => {
+            named("prompt_characters_per_s_at_ends", "characters/s", "texts_over_time")
+        }
+        "text.characters.output_per_second" => {
+            named("output_characters_per_s_at_ends", "characters/s", "texts_over_time")
+        }
+        "text.characters.total_per_second" => named("characters_per_s_at_ends", "characters/s", "texts_over_time"),
+        _ => return None,
+    })
+}
+
 /// How many requests ended how.
-pub(super) fn totals(totals: &Tree, out: &mut Vec<ReportedRow>) {
+pub(in crate::formats) fn totals(totals: &Tree, out: &mut Vec<ReportedRow>) {
     let names = [
         ("successful", named("requests_ok", "requests", "same")),
         ("errored", named("requests_failed", "requests", "same")),
@@ -108,6 +149,6 @@ pub(super) fn totals(totals: &Tree, out: &mut Vec<ReportedRow>) {
 pub(super) fn older_conventions(flat_requests: bool, out: &mut [ReportedRow]) {
     for row in out.iter_mut().filter(|row| flat_requests && row.metric == "e2e_per_output_token_ms") {
         row.metric = "time_per_output_token_ms".to_string();
-        row.convention = "not_computed_here";
+        row.convention = "not_computed_here".into();
     }
 }

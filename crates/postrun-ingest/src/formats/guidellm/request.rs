@@ -10,6 +10,26 @@ const FLOAT_NS: i64 = 1_000;
 /// No streamed chunk is expected to carry more tokens than this.
 const LARGEST_PLAUSIBLE_CHUNK_TOKENS: u32 = 16;
 
+/// What a request counts of its texts, and the numbers that these become.
+const TEXTS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "input_metrics",
+        &[
+            ("text_tokens", "prompt_text_tokens"),
+            ("text_words", "prompt_words"),
+            ("text_characters", "prompt_characters"),
+        ],
+    ),
+    (
+        "output_metrics",
+        &[
+            ("text_tokens", "output_text_tokens"),
+            ("text_words", "output_words"),
+            ("text_characters", "output_characters"),
+        ],
+    ),
+];
+
 /// How the requests of a list ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ended(Status);
@@ -34,6 +54,11 @@ impl Ended {
             ("turn_predecessor_delay", "predecessor_wait_ms", 1e3),
         ] {
             extras.add(name, key, record.get(key), scale, judge);
+        }
+        for (side, numbers) in TEXTS {
+            for (key, name) in *numbers {
+                extras.add(name, key, record.get(side).get(key), 1.0, judge);
+            }
         }
         extras
     }
