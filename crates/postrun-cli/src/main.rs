@@ -18,6 +18,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     cleanup::outlive_size_limits();
+    postrun_schema::silence_caught();
     let result = match cli.command {
         Command::Ingest(args) => commands::ingest::run(args),
         Command::Report(args) => commands::report::run(args),

@@ -5,6 +5,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::SchemaError;
+use crate::parquet_guard::{caught, refuse_outside};
 use crate::table::Table;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{DataType, Int32Type, Int64Type};
@@ -50,7 +51,9 @@ impl ChunkReader {
     pub fn open(dataset: &Dataset) -> Result<Option<ChunkReader>, SchemaError> {
         let Some(path) = dataset.path(Table::Chunks) else { return Ok(None) };
         let file = File::open(&path).map_err(SchemaError::io(&path))?;
-        let file = SerializedFileReader::new(file).map_err(SchemaError::parquet(&path))?;
+        let size = file.metadata().map_err(SchemaError::io(&path))?.len();
+        let file = caught(|| SerializedFileReader::new(file)).map_err(SchemaError::parquet(&path))?;
+        refuse_outside(file.metadata(), size).map_err(SchemaError::parquet(&path))?;
         let schema = file.metadata().file_metadata().schema_descr_ptr();
         let position = |name: &str| schema.columns().iter().position(|c| c.path().parts() == [name]);
         let lacking = || ParquetError::General("no column at_ns".to_string());
@@ -63,7 +66,7 @@ impl ChunkReader {
     pub fn tokens_recorded(&self) -> Result<bool, SchemaError> {
         let Some(column) = self.tokens else { return Ok(false) };
         for group in 0..self.file.num_row_groups() {
-            if self.group_has(group, column).map_err(SchemaError::parquet(&self.path))? {
+            if caught(|| self.group_has(group, column)).map_err(SchemaError::parquet(&self.path))? {
                 return Ok(true);
             }
         }
@@ -89,7 +92,7 @@ impl ChunkReader {
 
     /// Reads the next rows into `batch`. False after the last.
     pub fn read(&mut self, batch: &mut ChunkBatch) -> Result<bool, SchemaError> {
-        self.read_rows(batch).map_err(SchemaError::parquet(&self.path))
+        caught(|| self.read_rows(batch)).map_err(SchemaError::parquet(&self.path))
     }
 
     fn read_rows(&mut self, batch: &mut ChunkBatch) -> Result<bool, ParquetError> {

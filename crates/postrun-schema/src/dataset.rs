@@ -4,6 +4,7 @@ use crate::error::SchemaError;
 use crate::hashing::sha256_of_file;
 use crate::manifest::{MANIFEST_FILE, Manifest, SCHEMA};
 use crate::natural::natural_path_order;
+use crate::parquet_guard::caught;
 use crate::table::{Table, is_chunk_key};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::{Path, PathBuf};
@@ -111,7 +112,7 @@ fn check_columns(
     differs: impl Fn(&'static str, String, String) -> SchemaError,
 ) -> Result<(), SchemaError> {
     let file = std::fs::File::open(path).map_err(SchemaError::io(path))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(SchemaError::parquet(path))?;
+    let builder = caught(|| ParquetRecordBatchReaderBuilder::try_new(file)).map_err(SchemaError::parquet(path))?;
     let found_rows = builder.metadata().file_metadata().num_rows();
     if u64::try_from(found_rows) != Ok(rows) {
         return Err(differs("rows", rows.to_string(), found_rows.to_string()));

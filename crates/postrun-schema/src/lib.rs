@@ -17,6 +17,7 @@ mod hashing;
 mod issue;
 mod manifest;
 mod natural;
+mod parquet_guard;
 mod processors;
 mod row;
 mod series;
@@ -39,6 +40,7 @@ pub use manifest::{
     TokenSource, Tool,
 };
 pub use natural::{natural_order, natural_path_order};
+pub use parquet_guard::{caught, refuse_outside, silence_caught};
 pub use processors::is_single_processor;
 pub use row::{EventKind, EventRow, Phase, RequestRow, Status};
 pub use series::{Across, SERIES, Series, SeriesKind, find_series, label_text};

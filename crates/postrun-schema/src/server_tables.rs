@@ -3,10 +3,12 @@
 use crate::columns::{SampleBuffer, events_batch};
 use crate::error::SchemaError;
 use crate::extra_writer::ExtraWriter;
+use crate::parquet_guard::{caught, refuse_outside};
 use crate::row::{EventRow, RequestRow};
 use crate::table::Table;
 use crate::writer::{PendingRun, TableWriter};
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,13 +26,25 @@ pub fn batches(
     rows: usize,
 ) -> Result<impl Iterator<Item = Result<RecordBatch, SchemaError>> + use<>, SchemaError> {
     let file = std::fs::File::open(path).map_err(SchemaError::io(path))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(SchemaError::parquet(path))?;
-    let mask = match columns {
-        [] => parquet::arrow::ProjectionMask::all(),
-        names => parquet::arrow::ProjectionMask::columns(builder.parquet_schema(), names.iter().copied()),
+    let size = file.metadata().map_err(SchemaError::io(path))?.len();
+    let open = || {
+        let builder = caught(|| ParquetRecordBatchReaderBuilder::try_new(file))?;
+        refuse_outside(builder.metadata(), size)?;
+        let mask = match columns {
+            [] => ProjectionMask::all(),
+            names => ProjectionMask::columns(builder.parquet_schema(), names.iter().copied()),
+        };
+        caught(|| builder.with_projection(mask).with_batch_size(rows).build())
     };
-    let reader = builder.with_projection(mask).with_batch_size(rows).build();
-    Ok(reader.map_err(SchemaError::parquet(path))?.map(|batch| Ok(batch?)))
+    let mut reader = Some(open().map_err(SchemaError::parquet(path))?);
+    let path = path.to_path_buf();
+    Ok(std::iter::from_fn(move || {
+        let batch = reader.as_mut().map_or(Ok(None), |reader| caught(|| reader.next().transpose()));
+        if batch.is_err() {
+            reader = None;
+        }
+        batch.map_err(|e| SchemaError::parquet(&path)(e.into())).transpose()
+    }))
 }
 
 /// Reads a table of a dataset batch by batch; `columns` empty means all of them.

@@ -20,8 +20,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Fields, TimeUnit};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::file::metadata::ParquetMetaData;
-use std::panic::AssertUnwindSafe;
+use postrun_schema::{caught, refuse_outside};
 
 /// Rows in memory at a time; a row can hold thousands of chunk times.
 const BATCH_ROWS: usize = 1 << 10;
@@ -83,27 +82,6 @@ pub(super) fn read(source: &mut Source, sink: &mut RunSink<'_>, given: Option<&M
     let first_problem = (row == 0).then(|| "a table without rows".to_string());
     let text = source.take_reader();
     sink.close(source, text, super::MAPPING.id, Walked { issues, skipped, first_problem })
-}
-
-/// The decoder panics on some damaged files; here that is an error like its others. What it holds is dropped, not used again.
-fn caught<T, E: std::fmt::Display>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
-    match std::panic::catch_unwind(AssertUnwindSafe(decode)) {
-        Ok(decoded) => decoded.map_err(|e| e.to_string()),
-        Err(_) => Err("damaged: the decoder gave up".to_string()),
-    }
-}
-
-/// Refuses column chunks that lie outside the file; the decoder takes it for granted that none does.
-fn refuse_outside(metadata: &ParquetMetaData, size: u64) -> Result<(), String> {
-    for chunk in metadata.row_groups().iter().flat_map(|group| group.columns()) {
-        let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
-        let end = start.checked_add(chunk.compressed_size());
-        let all = [start, chunk.data_page_offset(), chunk.compressed_size(), chunk.uncompressed_size()];
-        if all.iter().any(|n| *n < 0) || end.is_none_or(|end| end as u64 > size) {
-            return Err(format!("column {:?} lies outside the file", chunk.column_path().string()));
-        }
-    }
-    Ok(())
 }
 
 /// Names of all columns, members of structs behind a point.
