@@ -275,7 +275,7 @@ fn repeats_text(e: &EarlierRepeats) -> String {
 pub(crate) fn narrowed_text(d: &RunDiff) -> Option<String> {
     let e = d.method.earlier_repeats.as_ref().filter(|e| e.used)?;
     Some(format!(
-        "noise between runs: {} allowed instead of {}, as {} show: with the base they vary by {}. `--run-noise {}` takes no notice of them.",
+        "noise between runs: {} allowed instead of {}, as {} show: with the base they vary by {} (--run-noise {} takes no notice of them).",
         percent(e.bound),
         percent(e.instead_of),
         repeats_text(e),

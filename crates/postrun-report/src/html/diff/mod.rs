@@ -10,7 +10,7 @@ use crate::chart::{ChartError, Picture, diff_pictures};
 use crate::comparison::Comparison;
 use crate::diagnosis_section::severity;
 use crate::diff_sections::{Part, of_diff, sides, title};
-use crate::markup::{escape, with_commands};
+use crate::markup::escape;
 use crate::section::Section;
 use postrun_diagnose::Severity;
 use postrun_diff::{Changed, Overall, RunDiff};
@@ -36,7 +36,7 @@ pub fn diff_to_html(c: &Comparison<'_>) -> Result<String, ChartError> {
     let pictures = diff_pictures(c);
     let mut main = String::from("<div class=\"run diff\">\n");
     main.push_str(&format!("<h1>{}</h1>\n<div class=\"about\">", escape(&title(d))));
-    sides(d).iter().for_each(|line| main.push_str(&format!("<p>{}</p>\n", with_commands(line))));
+    sides(d).iter().for_each(|line| main.push_str(&format!("<p>{}</p>\n", escape(line))));
     main.push_str("</div>\n");
     let failed = !c.breaches.is_empty() || c.not_judged.iter().any(|u| !u.recorded);
     main.push_str(&verdict(d, of(Part::Answer), failed));
