@@ -72,7 +72,7 @@ fn what_was_judged_is_counted() {
     assert!(judged < deltas.len() && worse > 1);
     let words = in_one_line(&diff(&base, &slow, &[]).stdout);
     assert!(words.contains(&format!("Worse: {worse} of {judged} figures that can be judged are worse")), "{words}");
-    assert!(words.contains(&format!("{judged} of {} figures can be judged; not: ", deltas.len())), "{words}");
+    assert!(words.contains(&format!("{judged} of {} figures have an interval. The others: ", deltas.len())), "{words}");
     // One alone: that all failed.
     let silent = Made { fails_every: 1, ..Made::new(3) }.write(dir.path(), "silent");
     let words = in_one_line(&diff(&base, &silent, &["--format", "markdown"]).stdout);
@@ -192,34 +192,36 @@ fn a_bound_is_held_to_the_candidate_alone() {
 }
 
 #[test]
-fn earlier_repeats_beside_the_base_are_named_and_not_used() {
+fn failures_are_told_in_points_and_cannot_fall_below_none() {
     let dir = tempfile::tempdir().unwrap();
-    let made = |name: &str, seed: u64, day: u64, change: fn(&mut Made)| {
-        let mut made = Made { date: format!("202603{day:02}-120000"), ..Made::new(seed) };
-        change(&mut made);
-        made.write(dir.path(), name)
+    let some = Made { fails_every: 60, ..Made::new(1) }.write(dir.path(), "some");
+    let none = Made::new(2).write(dir.path(), "none");
+    let found = diff(&some, &none, &["--format", "json"]).json();
+    let rate = found["deltas"].as_array().unwrap().iter().find(|d| d["metric"] == "failure_rate").unwrap();
+    let (base, low) = (rate["base"].as_f64().unwrap(), rate["interval"][0].as_f64().unwrap());
+    assert!(base > 0.0 && (low + base).abs() < 1e-12, "{rate}");
+    assert_eq!(rate["interval_pct"][0], -100.0, "{rate}");
+    let text = in_columns("140", &["diff", some.to_str().unwrap(), none.to_str().unwrap()]).stdout;
+    let line = text.lines().find(|l| l.starts_with("Failure rate")).unwrap();
+    assert!(line.contains("-1.7 pp") && line.contains("-1.7 … +") && !line.contains('?'), "{line}");
+}
+
+#[test]
+fn a_workload_is_not_judged_and_did_not_fail() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |s: f64| format!("2026-01-02 03:{:02}:{:010.7}", (s / 60.0) as u32, s % 60.0);
+    let trace = |name: &str, every: f64| {
+        let rows: String = (0..200).map(|i| format!("{},{},{}\n", at(f64::from(i) * every), 100 + i % 7, 20)).collect();
+        let path = dir.path().join(name);
+        std::fs::write(&path, format!("TIMESTAMP,ContextTokens,GeneratedTokens\n{rows}")).unwrap();
+        path
     };
-    made("a1", 1, 1, |_| {});
-    made("a2", 2, 2, |m| m.ttft_s = 0.101);
-    let base = made("a3", 3, 3, |_| {});
-    // Another load, other lengths, a later day, and what is no recording.
-    made("at another rate", 4, 1, |m| m.rate = 20.0);
-    made("other lengths", 5, 1, |m| m.prompts = vec![500]);
-    made("later", 6, 9, |_| {});
-    std::fs::write(dir.path().join("notes.txt"), "nothing").unwrap();
-    std::fs::create_dir(dir.path().join("empty")).unwrap();
-    let slower = made("b", 7, 4, |m| m.ttft_s = 0.11);
-    let ran = diff(&base, &slower, &["--format", "json"]);
-    let said = &ran.stderr;
-    assert!(said.contains("2 earlier repeats lie beside the base"), "{said}");
-    assert!(!said.contains("later") && !said.contains("another rate") && !said.contains("other lengths"), "{said}");
-    assert_eq!(ran.json()["method"]["run_noise"], 0.25, "they are named, not used");
-    let named: Vec<&str> = said.split("--noise-from ").nth(1).unwrap().split_whitespace().take(3).collect();
-    let with = diff(&base, &slower, &[&["--format", "json", "--noise-from"][..], &named].concat());
-    let noise = with.json()["method"]["run_noise"].as_f64().unwrap();
-    assert!(noise < 0.25 && said.contains(&format!("would be {:.1} %", noise * 100.0)), "{noise} {said}");
-    assert!(!with.stderr.contains("earlier repeats"), "{}", with.stderr);
-    // Too few, or nothing that the allowance decides: nothing is said.
-    std::fs::remove_dir_all(dir.path().join("a1")).unwrap();
-    assert!(!diff(&base, &slower, &[]).stderr.contains("earlier repeats"));
+    let (slow, fast) = (trace("slow.csv", 0.5), trace("fast.csv", 0.25));
+    let ran = diff(&slow, &fast, &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let words = in_one_line(&ran.stdout);
+    for said in ["200 requests, never sent", "Nothing to judge: the trace of a workload", "Arrival rate"] {
+        assert!(words.contains(said), "{said}: {words}");
+    }
+    assert!(!words.contains("Failure rate") && !words.contains(" ok)"), "{words}");
 }

@@ -14,6 +14,7 @@ mod diff;
 mod diff_charts;
 mod diff_inputs;
 mod diff_page;
+mod diff_repeats;
 mod diff_said;
 mod doubt;
 #[path = "fuzz/exercise.rs"]

@@ -173,19 +173,19 @@ fn numbers(out: &mut Vec<Difference>, base: &Side, candidate: &Side) {
         && a.max(b) > DURATION * a.min(b)
     {
         let words = (format!("{} s", short(a)), format!("{} s", short(b)));
-        let text =
-            "the measurements lasted differently long: warm-up and queues that grow weigh differently".to_string();
+        let text = "one measurement lasted longer: a warm-up weighs less in it, a growing queue more".to_string();
         push(out, "duration", Weight::Notes, words, text);
     }
     let counts = |side: &Side| side.total() / side.runs.len().max(1) as u64;
     let (a, b) = (counts(base), counts(candidate));
+    let single = base.runs.len() == 1 && candidate.runs.len() == 1;
     if differ(a as f64, b as f64, ANOTHER) {
         push(
             out,
             "requests",
             Weight::Notes,
             (a.to_string(), b.to_string()),
-            "the numbers of requests differ".to_string(),
+            format!("one side sent more requests{}", if single { "" } else { " a run" }),
         );
     }
 }
@@ -219,7 +219,8 @@ fn load(out: &mut Vec<Difference>, a: &SideRun, b: &SideRun) {
         push(out, "burstiness", Weight::Blocks, (short(p), short(q)), "arrivals are of another shape".to_string());
     }
     if x.request_rate.is_none() && y.request_rate.is_none() && !x.unbounded && !y.unbounded {
-        let arrivals = |r: &SideRun| r.run.evidence.growth.as_ref().map(|g| g.arrivals_per_s);
+        let growth = |r: &SideRun| r.run.evidence.growth.as_ref().map(|g| g.arrivals_per_s);
+        let arrivals = |r: &SideRun| growth(r).or_else(|| r.run.value("arrivals_per_s"));
         if let (Some(p), Some(q)) = (arrivals(a), arrivals(b))
             && differ(p, q, ANOTHER)
         {

@@ -2,9 +2,10 @@
 
 use crate::comparable::Comparability;
 use crate::figures::{Found, Key, figures, stretches};
+use crate::noise::Earlier;
 use crate::paired::paired;
 use crate::per_run::{Once, per_run};
-use crate::result::{Delta, DeltaScope, Method};
+use crate::result::{Delta, DeltaScope, EarlierRepeats, Method};
 use crate::shift::DRAWN_PERCENTILES;
 use crate::side::Side;
 use crate::stats::compare::{Joint, Pair, compare};
@@ -35,6 +36,8 @@ pub struct Settings {
     pub run_noise: f64,
     /// Where that allowance comes from, in words.
     pub run_noise_from: String,
+    /// Earlier repeats beside the base, where nothing else was asked for: what they show takes the place of a larger allowance.
+    pub earlier: Option<Earlier>,
     /// Also how percentiles between the compared ones moved: for pictures.
     pub drawn: bool,
 }
@@ -42,7 +45,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         let run_noise_from = "the default: published pairs of equal runs differ by up to 22 %".to_string();
-        Settings { margin: DEFAULT_MARGIN, run_noise: DEFAULT_RUN_NOISE, run_noise_from, drawn: false }
+        Settings { margin: DEFAULT_MARGIN, run_noise: DEFAULT_RUN_NOISE, run_noise_from, earlier: None, drawn: false }
     }
 }
 
@@ -100,7 +103,13 @@ pub(crate) fn deltas(
         compared.extend(pair);
     }
     let joint = compare(&compared, &LEVELS);
-    let allowance = if single && !same { settings.run_noise } else { 0.0 };
+    let earlier = settings.earlier.as_ref().filter(|e| single && !same && e.are_enough());
+    let narrower = earlier.filter(|e| e.noise.bound < settings.run_noise);
+    let allowance = match narrower {
+        Some(e) => e.noise.bound,
+        None if single && !same => settings.run_noise,
+        None => 0.0,
+    };
     let judge = Judge { joint: &joint, pairs: &compared, comparable, same, allowance, margin: settings.margin, ttft };
     let (mut out, mut drawn) = (Vec::new(), Vec::new());
     for (row, at) in rows.iter().zip(&pair_of) {
@@ -120,11 +129,21 @@ pub(crate) fn deltas(
         run_noise: allowance,
         run_noise_from: match (same, single) {
             (true, _) => "one recording on both sides".to_string(),
-            (false, true) => settings.run_noise_from.clone(),
+            (false, true) => match earlier {
+                Some(e) if narrower.is_some() => format!("{} earlier repeats beside the base", e.names.len()),
+                _ => settings.run_noise_from.clone(),
+            },
             (false, false) => {
                 format!("measured: {} runs against {}", base.runs.len(), candidate.runs.len())
             }
         },
+        earlier_repeats: earlier.map(|e| EarlierRepeats {
+            runs: e.names.clone(),
+            spread: e.noise.spread,
+            bound: e.noise.bound,
+            used: narrower.is_some(),
+            instead_of: settings.run_noise,
+        }),
         runs: [base.runs.len() as u64, candidate.runs.len() as u64],
     };
     Decided { deltas: out, drawn, method }
@@ -231,8 +250,17 @@ impl Judge<'_> {
             Scale::Difference => (base != 0.0).then(|| v / base),
         };
         let amount = |v: f64| if scale == Scale::Ratio { base * v.exp_m1() } else { v };
-        delta.interval = [wide_low, wide_high].map(|v| Some(amount(v)).filter(|v| v.is_finite()));
-        let shares = |low: f64, high: f64| [low, high].map(|v| share(v).filter(|v| v.is_finite() && *v > -1.0));
+        // What cannot be below 0, nor a share above 1, cannot change by more than that.
+        let possible = |v: f64| match scale {
+            Scale::Difference if v.is_finite() && row.key.metric == "failure_rate" => v.clamp(-base, 1.0 - base),
+            Scale::Difference if v.is_finite() => v.max(-base),
+            _ => v,
+        };
+        delta.interval = [wide_low, wide_high].map(|v| Some(amount(possible(v))).filter(|v| v.is_finite()));
+        let shares = |low: f64, high: f64| {
+            [low, high]
+                .map(|v| share(possible(v)).filter(|v| v.is_finite() && (*v > -1.0 || scale == Scale::Difference)))
+        };
         delta.interval_share = shares(wide_low, wide_high);
         delta.within_runs_share = shares(low, high);
         if wide_low.is_infinite() {

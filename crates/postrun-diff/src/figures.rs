@@ -242,7 +242,7 @@ fn rates(run: &SideRun, cut: &Cut, out: &mut Vec<Found>) {
     let mut ended: Vec<(i64, usize)> =
         s.end_ns.iter().enumerate().filter_map(|(i, e)| Some((e.filter(|_| s.ok[i])?, i))).collect();
     ended.sort_unstable();
-    let enough = ended.len() >= FEWEST;
+    let timed = ended.len() as u64 >= run.run.requests.ok;
     let tokens = |column: &[Option<u32>], i: usize| column[i].map_or(0.0, f64::from);
     let amounts: [(&'static str, &dyn Fn(usize) -> f64); 4] = [
         ("requests_per_s", &|_| 1.0),
@@ -263,7 +263,11 @@ fn rates(run: &SideRun, cut: &Cut, out: &mut Vec<Found>) {
             value,
             ..f
         });
-        let figure = if enough { figure.ok_or(Reason::NoTimes) } else { Err(Reason::TooFewRequests) };
+        let figure = match ended.len() >= FEWEST {
+            true => figure.ok_or(Reason::NoTimes),
+            false if timed => Err(Reason::TooFewRequests),
+            false => Err(Reason::NoTimes),
+        };
         out.push(Found {
             key: Key { metric, stat: "value".to_string(), bucket: None },
             value,
@@ -271,7 +275,7 @@ fn rates(run: &SideRun, cut: &Cut, out: &mut Vec<Found>) {
             figure,
         });
     }
-    if let Some(value) = run.run.value("failure_rate").filter(|_| cut.rows > 0) {
+    if let Some(value) = run.run.value("failure_rate").filter(|_| cut.rows > 0 && !run.run.is_workload()) {
         let mut sums = Sums::new(cut.stretches);
         (0..cut.rows).for_each(|i| sums.add(cut.stretch(i), f64::from(!s.ok[i]), 1.0));
         let figure = sums.ratio(cut.rows as f64).filter(|_| cut.rows >= FEWEST).ok_or(Reason::TooFewRequests);

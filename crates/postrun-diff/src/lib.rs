@@ -14,10 +14,21 @@
 //!
 //! # Noise between runs
 //! No interval inside a run sees how much runs of one configuration differ: the run is the unit of replication. With repeats
-//! Student's interval over runs is given where it is wider. With one run a side a stated allowance is added (25 % unless said
-//! otherwise, or what earlier repeats show by `--noise-from`); what lies inside it is inconclusive. Where earlier repeats of the
-//! base lie beside it (the same client, model, load, number of requests and lengths; up to 64 MiB are read for it), a line on standard
-//! error names them. They are never taken unasked: what else lies in a folder must not change a verdict.
+//! Student's interval over runs is given where it is wider. With one run a side a stated allowance is added: 25 % unless
+//! `--run-noise` or the budget file says otherwise, `--noise-from` takes it from the runs named there, or earlier repeats beside the
+//! base show less. What lies inside it is inconclusive.
+//!
+//! # Earlier repeats beside the base
+//! Repeats are taken at their upper bound: the spread of the figure whose runs differ most, at the end of its 95 % confidence interval
+//! (χ²), times 1.96 √2 for two runs. That is 12 times the spread of three runs, 8 times that of four, 5 times that of eight.
+//!
+//! Unasked, what lies in the base's folder is used where at least three runs there repeat the base and were recorded before it, and
+//! the candidate after it: the same client, model, server settings, load, number of requests, failures and lengths. The base is one of the
+//! runs that are judged, so another build that passes for a repeat makes the bound larger, and it never exceeds the 25 %.
+//! Copies (the same file, the same time, or the same figures) count once, and those of the base or the candidate not at all. Without
+//! recording times that can be ordered nothing is used. At most 24 neighbours and 64 MiB are read. The first lines say which runs
+//! were used, what they show and what would stand without them; `--run-noise 25` takes no notice of them. Two such repeats are
+//! named on standard error, for `--noise-from`.
 //!
 //! # Large and undecided
 //! A figure that at least doubled or halved, and on which nothing is decided, is named with the reason: a latency that drifts over
@@ -68,9 +79,9 @@ pub use comparable::{Comparability, Difference, Weight};
 pub use deltas::{DEFAULT_MARGIN, DEFAULT_RUN_NOISE, Settings};
 pub use findings::{Changed, FindingChanges};
 pub use mix::{Mix, MixCell};
-pub use noise::{is_earlier_repeat, noise_of_repeats};
+pub use noise::{Earlier, Noise, earlier_repeats, may_have_earlier, noise_of_repeats};
 pub use pairing::Pairing;
-pub use result::{Delta, DeltaScope, Distribution, Left, Method, Overall, RunDiff, SideFacts, diff};
+pub use result::{Delta, DeltaScope, Distribution, EarlierRepeats, Left, Method, Overall, RunDiff, SideFacts, diff};
 pub use shift::{DRAWN_PERCENTILES, Shift};
 pub use side::{Side, SideRun};
 pub use trend::{Order, Trend, TrendPoint, TrendSeries, trend};

@@ -55,7 +55,9 @@ pub(crate) fn per_run(base: &Side, candidate: &Side, seen: &dyn Fn(&str) -> bool
         }
         Some(delta)
     };
-    single.filter(|m| !seen(m.id)).filter_map(|m| delta(m.id)).collect()
+    // What was only planned did not fail.
+    let planned = base.is_workload() || candidate.is_workload();
+    single.filter(|m| !(seen(m.id) || planned && m.id == "failure_rate")).filter_map(|m| delta(m.id)).collect()
 }
 
 fn count(delta: &mut Delta, c: CountChange, once: &Once, alike: bool) {

@@ -90,8 +90,25 @@ pub struct Method {
     pub run_noise: f64,
     /// Where it comes from.
     pub run_noise_from: String,
+    /// Earlier repeats beside the base that were looked at for it; `None`: too few, or something else was asked for.
+    pub earlier_repeats: Option<EarlierRepeats>,
     /// Runs on each side.
     pub runs: [u64; 2],
+}
+
+/// Earlier repeats beside the base, which are looked at unasked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EarlierRepeats {
+    /// Their names.
+    pub runs: Vec<String>,
+    /// How they and the base spread, as a share: the largest over latencies and throughput.
+    pub spread: f64,
+    /// By how much two runs may differ by that, as a share.
+    pub bound: f64,
+    /// True where that is the allowance; false where the one that would stand without them is no larger.
+    pub used: bool,
+    /// The allowance that would stand without them.
+    pub instead_of: f64,
 }
 
 /// A metric that a side lacks.
@@ -141,6 +158,9 @@ pub struct SideFacts {
     pub requests: u64,
     /// Of them answered.
     pub ok: u64,
+    /// True of the trace of a workload, which nobody answered.
+    #[serde(skip)]
+    pub workload: bool,
     /// Length of the measurement, the mean of the runs.
     pub duration_s: Option<f64>,
 }
@@ -221,6 +241,7 @@ fn facts(side: &Side) -> SideFacts {
         labels: side.runs.iter().map(|r| r.run.manifest.label.clone()).collect(),
         requests: side.total(),
         ok: side.ok(),
+        workload: side.is_workload(),
         duration_s: side.mean(|r| r.run.facts.duration_s),
     }
 }

@@ -40,6 +40,11 @@ impl Side {
         self.runs.iter().map(|r| r.run.requests.total).sum()
     }
 
+    /// True where some run is the trace of a workload: sends and lengths, and nothing of the answers.
+    pub(crate) fn is_workload(&self) -> bool {
+        self.runs.iter().any(|r| r.run.is_workload())
+    }
+
     /// Share of requests that were not answered.
     pub(crate) fn failure_rate(&self) -> f64 {
         let total = self.total();

@@ -1,10 +1,11 @@
 //! A comparison for a person: the same question first, then the answer, then every figure.
 
 use crate::diff_words::{
-    REPEATS, change_text, interval_text, large_text, latency_text, overall_text, scope_text, server_text, stat_text,
+    REPEATS, change_amount, change_text, in_points, interval_text, large_text, latency_text, narrowed_text,
+    not_narrowed_text, nothing_measured, overall_text, scope_text, server_text, stat_text, unjudged_reasons,
     unjudged_text, value_text,
 };
-use crate::quantity::{number, percent, signed_percent};
+use crate::quantity::{number, percent};
 use crate::section::{Grid, Section};
 use crate::wording::metric_label;
 use postrun_diff::{
@@ -26,13 +27,15 @@ const SHOWN: [&str; 9] = [
     "preemption_total",
 ];
 /// Marks behind a verdict, and what they mean.
-const MARKS: [(&str, Reason); 6] = [
+const MARKS: [(&str, Reason); 8] = [
     ("¹", Reason::RunNoise),
     ("²", Reason::TooFewRequests),
     ("³", Reason::OneValueARun),
     ("⁴", Reason::Negligible),
     ("⁵", Reason::Drift),
     ("⁶", Reason::NotBounded),
+    ("⁷", Reason::NoTimes),
+    ("⁸", Reason::FailuresDiffer),
 ];
 /// Figures of the buckets that are always shown.
 const BY_BUCKET: [&str; 3] = ["ttft_ms", "tpot_ms", "e2e_ms"];
@@ -100,12 +103,14 @@ pub(crate) fn sides(d: &RunDiff) -> Vec<String> {
     let mut out: Vec<String> = [("base", &d.base), ("candidate", &d.candidate)]
         .map(|(name, side)| {
             let runs = if side.labels.len() > 1 { format!("{} runs, ", side.labels.len()) } else { String::new() };
-            format!("{name}: {} ({runs}{}, {} ok)", labels(side), counted(side.requests, "request"), grouped(side.ok))
+            let ok = if side.workload { "never sent".to_string() } else { format!("{} ok", grouped(side.ok)) };
+            format!("{name}: {} ({runs}{}, {ok})", labels(side), counted(side.requests, "request"))
         })
         .to_vec();
     if d.convention.is_another() {
         out.push(format!("metrics by the definitions of {}", d.convention.title));
     }
+    out.extend(narrowed_text(d));
     out
 }
 
@@ -119,6 +124,7 @@ pub(crate) fn sameness(d: &RunDiff) -> String {
             counted(p.requests, "request"),
             p.by
         ),
+        None if nothing_measured(d) => "The same question, as far as it is recorded.".to_string(),
         None => "The same question: lengths, arrivals and concurrency agree.".to_string(),
     }
 }
@@ -156,13 +162,20 @@ fn answer(d: &RunDiff) -> Section {
         return s;
     }
     if hidden > 0 {
-        let noise = percent(d.method.run_noise);
         let moved = if hidden == 1 { "figure moved" } else { "figures moved" };
+        let noise = match d.method.run_noise {
+            0.0 => "and the noise between the repeats".to_string(),
+            share => format!("and the noise between runs ({})", percent(share)),
+        };
+        let decide = if d.method.runs == [1, 1] {
+            format!("Three repeats a side decide it {REPEATS}")
+        } else {
+            "More repeats decide it".to_string()
+        };
         s.lines.push(format!(
-            "{hidden} {moved} by more than one run shows, and by less than runs of one configuration differ ({noise}). \
-             Three repeats a side decide it {REPEATS}."
+            "{hidden} {moved} by more than chance within a run explains, but not by more than chance {noise} together. {decide}."
         ));
-    } else if d.overall == Overall::Inconclusive && large.is_none() {
+    } else if d.overall == Overall::Inconclusive && large.is_none() && !nothing_measured(d) {
         s.lines.push("A longer run, or three repeats a side, would narrow the intervals.".to_string());
     }
     s
@@ -179,7 +192,10 @@ fn limits(breaches: &[Breach], unchecked: &[NotJudged]) -> Option<Section> {
 }
 
 fn why(d: &RunDiff) -> Option<Section> {
-    let mut s = Section::new("Where it comes from");
+    let undecided = d.comparable.comparable() && d.overall == Overall::Inconclusive;
+    let title =
+        if undecided { "Where the difference lies (not shown to be more than noise)" } else { "Where it comes from" };
+    let mut s = Section::new(title);
     s.lines.extend(d.why.iter().filter_map(latency_text));
     s.lines.extend(server_text(d));
     (!s.lines.is_empty() && !d.same_recording).then_some(s)
@@ -211,12 +227,7 @@ fn grid() -> Grid {
 
 /// Base, candidate, change and interval of a figure.
 pub(crate) fn amounts(d: &Delta) -> [String; 4] {
-    let change = match d.change_share {
-        Some(share) => signed_percent(share),
-        None if d.change == 0.0 => "0".to_string(),
-        None => format!("{}{}", if d.change > 0.0 { "+" } else { "" }, value_text(d.metric, d.change)),
-    };
-    [value_text(d.metric, d.base), value_text(d.metric, d.candidate), change, interval_text(d)]
+    [value_text(d.metric, d.base), value_text(d.metric, d.candidate), change_amount(d), interval_text(d)]
 }
 
 fn row(d: &Delta, label: &str) -> Vec<String> {
@@ -229,11 +240,20 @@ fn table<'a>(title: &str, shown: impl Iterator<Item = &'a Delta>, label: impl Fn
     let mut grid = grid();
     let mut before = String::new();
     let mut reasons = Vec::new();
+    let (mut open, mut points) = (false, false);
     for d in shown {
         let name = label(d);
         grid.push(row(d, if name == before { "" } else { &name }));
         before = name;
+        points |= in_points(d) && amounts(d)[2..].iter().any(|cell| cell.ends_with(" pp"));
+        open |= interval_text(d).contains('?');
         reasons.extend(d.reason);
+    }
+    if points {
+        s.notes.push("pp percentage points".to_string());
+    }
+    if open && !reasons.contains(&Reason::NotBounded) {
+        s.notes.push("? the runs are too short to bound this end".to_string());
     }
     s.table = Some(grid);
     for (mark, reason) in MARKS {
@@ -259,12 +279,13 @@ pub(crate) fn chosen(d: &Delta) -> bool {
 
 fn whole_run(d: &RunDiff) -> Section {
     let all = || d.deltas.iter().filter(|x| x.scope == DeltaScope::All);
-    let shown = |x: &&Delta| chosen(x);
+    let shown = |x: &&Delta| chosen(x) || d.base.workload;
     let mut s = table("The whole run, latencies in ms", all().filter(shown), |x| metric_label(x.metric).to_string());
     let hidden = all().filter(|x| !shown(x)).count();
     if hidden > 0 {
         let more = if hidden == 1 { "figure is" } else { "figures are" };
-        s.notes.push(format!("{hidden} more {more} in the JSON; nothing is shown to have changed there."));
+        let nothing = if d.comparable.comparable() { "; of none a change is shown" } else { "" };
+        s.notes.push(format!("{hidden} more {more} in the JSON{nothing}."));
     }
     s
 }
@@ -334,14 +355,23 @@ fn method(d: &RunDiff) -> Section {
         s.lines.push("Nothing to decide.".to_string());
         return s;
     }
+    if m.comparisons == 0 {
+        let why = unjudged_reasons(d).map(|reasons| format!(" ({reasons})")).unwrap_or_default();
+        s.lines.push(format!("No figure has an interval, so nothing is decided{why}. See `postrun explain diff`."));
+        return s;
+    }
+    let comparisons = match m.comparisons {
+        1 => "1 comparison, whose interval holds".to_string(),
+        n => format!("{}, whose intervals hold together", counted(n, "comparison")),
+    };
     s.lines.push(format!(
-        "{}, whose intervals hold together with {}; same: within {}; noise between runs: {} ({}). See `postrun explain diff`.",
-        counted(m.comparisons, "comparison"),
+        "{comparisons} with {}; same: within {}; noise between runs: {} ({}). See `postrun explain diff`.",
         percent(m.confidence),
         percent(m.margin),
         percent(m.run_noise),
         m.run_noise_from
     ));
+    s.lines.extend(not_narrowed_text(d));
     s.lines.extend(unjudged_text(d));
     s.lines.push(format!(
         "Block bootstrap over time: {} of a run in {} of {}.",

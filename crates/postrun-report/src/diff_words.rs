@@ -3,7 +3,7 @@
 use crate::quantity::{bytes, number, percent, plain, signed_percent};
 use crate::wording::metric_label;
 use postrun_analysis::METRICS;
-use postrun_diff::{Delta, DeltaScope, DeltaVerdict, Overall, Reason, RunDiff, Why};
+use postrun_diff::{Delta, DeltaScope, DeltaVerdict, EarlierRepeats, Overall, Reason, RunDiff, Why};
 use postrun_schema::Unit;
 
 /// A latency moved where its statistic did by more than this share.
@@ -42,16 +42,67 @@ pub(crate) fn scope_text(scope: DeltaScope) -> String {
     }
 }
 
-/// Where the change lies: in percent, else in the unit.
+/// Ends of intervals beyond so many percent bound nothing that anyone would believe.
+const BEYOND_BELIEF_PCT: f64 = 1e5;
+
+/// A relative change: `+12.3 %`, whole percents from 1000 on, `0` where there is none.
+pub(crate) fn share_text(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0".to_string(),
+        p if p.abs() >= 999.95 => format!("{p:+.0} %"),
+        p if p > -100.0 && p < -99.95 => "<-99.9 %".to_string(),
+        _ => signed_percent(share),
+    }
+}
+
+/// The end of an interval in percent, without the sign.
+fn end_text(share: f64) -> String {
+    match share * 100.0 {
+        p if p > BEYOND_BELIEF_PCT => format!(">+{BEYOND_BELIEF_PCT:.0}"),
+        p if p >= 999.95 => format!("{p:+.0}"),
+        p if p > -100.0 && p < -99.95 => "<-99.9".to_string(),
+        p => format!("{p:+.1}"),
+    }
+}
+
+/// A change of a share in percentage points, without the unit.
+fn points(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0".to_string(),
+        p if p.abs() < 0.05 => format!("{p:+.2}"),
+        p => format!("{p:+.1}"),
+    }
+}
+
+/// True of what is told in percentage points: percent of a percentage say little where failures are rare.
+pub(crate) fn in_points(d: &Delta) -> bool {
+    d.metric == "failure_rate"
+}
+
+/// The change itself: relative, or in the unit from 0 on; of failures in percentage points.
+pub(crate) fn change_amount(d: &Delta) -> String {
+    match d.change_share {
+        _ if d.change == 0.0 => "0".to_string(),
+        _ if in_points(d) => format!("{} pp", points(d.change)),
+        Some(share) => share_text(share),
+        None => format!("{}{}", if d.change > 0.0 { "+" } else { "" }, value_text(d.metric, d.change)),
+    }
+}
+
+/// Where the change lies: in percent, else in the unit; of failures in percentage points.
 pub(crate) fn interval_text(d: &Delta) -> String {
     let shares = d.interval_share;
     let end = |share: Option<f64>, amount: Option<f64>, open: &str| match (share, amount) {
-        (Some(share), _) => format!("{:+.1}", share * 100.0),
+        (Some(share), _) => end_text(share),
         (None, Some(amount)) => value_text(d.metric, amount),
         (None, None) => open.to_string(),
     };
     if d.interval == [None, None] && shares == [None, None] {
         return String::new();
+    }
+    if in_points(d) {
+        let [low, high] = d.interval.map(|v| v.map_or("?".to_string(), points));
+        return format!("{low} … {high} pp");
     }
     let unit = if shares == [None, None] { "" } else { " %" };
     let low = end(shares[0], d.interval[0].filter(|_| unit.is_empty()), "?");
@@ -66,7 +117,10 @@ pub(crate) fn change_text(d: &Delta) -> String {
     let in_ms = METRICS.iter().any(|m| m.id == d.metric && m.unit == Unit::Nanoseconds);
     let sign = if d.change > 0.0 { "+" } else { "" };
     let unit = if in_ms { " ms" } else { "" };
-    let share = d.change_share.map(|s| format!(" ({})", signed_percent(s))).unwrap_or_default();
+    if in_points(d) {
+        return format!("{} {} percentage points", name.trim_end(), points(d.change));
+    }
+    let share = d.change_share.map(|s| format!(" ({})", share_text(s))).unwrap_or_default();
     format!("{} {sign}{}{unit}{share}", name.trim_end(), value_text(d.metric, d.change))
 }
 
@@ -77,6 +131,9 @@ pub(crate) fn why_not(d: &Delta) -> Option<&'static str> {
 
 /// All of it in one sentence.
 pub(crate) fn overall_text(d: &RunDiff) -> String {
+    if d.base.workload || d.candidate.workload {
+        return "Nothing to judge: the trace of a workload says what was asked, not how it was answered.".to_string();
+    }
     if !d.comparable.comparable() {
         return "Not comparable: the sides were asked different questions, so nothing is called better or worse."
             .to_string();
@@ -98,6 +155,10 @@ pub(crate) fn overall_text(d: &RunDiff) -> String {
         Overall::Same => {
             format!("Same: every figure of the whole run is shown to lie within {}.", percent(d.method.margin))
         }
+        Overall::Inconclusive if nothing_measured(d) => {
+            "Nothing to compare: no latency and no rate of single requests is recorded on both sides (a summary has none)."
+                .to_string()
+        }
         Overall::Inconclusive if !d.large_undecided().is_empty() => {
             "Inconclusive: a change is very large, and still not shown to be more than what these runs may do by chance."
                 .to_string()
@@ -106,6 +167,13 @@ pub(crate) fn overall_text(d: &RunDiff) -> String {
             "Inconclusive: nothing is shown to be better or worse, nor all of it to be the same.".to_string()
         }
     }
+}
+
+/// True where the sides share no figure of single requests.
+pub(crate) fn nothing_measured(d: &RunDiff) -> bool {
+    d.deltas
+        .iter()
+        .all(|x| !x.is_judged() && (x.reason == Some(Reason::OneValueARun) || x.reason == Some(Reason::NoTimes)))
 }
 
 /// What would decide what one run a side cannot.
@@ -118,7 +186,11 @@ pub(crate) fn large_text(d: &RunDiff) -> Option<String> {
     let reason = large.first()?.reason;
     let named = |x: &&Delta| {
         let times = x.change_share.map(|s| format!("{} times", times_text(1.0 + s))).unwrap_or_default();
-        change_text(x).replacen('(', &format!("({times}, "), 1)
+        let text = change_text(x);
+        match text.rfind('(') {
+            Some(at) => format!("{}({times}, {}", &text[..at], &text[at + 1..]),
+            None => text,
+        }
     };
     let named: Vec<String> = large.iter().take(NAMED).map(named).collect();
     let blocks = d.method.blocks;
@@ -153,8 +225,8 @@ fn times_text(times: f64) -> String {
     }
 }
 
-/// How many figures could not be judged, by reason; nothing where all were.
-pub(crate) fn unjudged_text(d: &RunDiff) -> Option<String> {
+/// How many figures have no interval, by reason; nothing where all have one.
+pub(crate) fn unjudged_reasons(d: &RunDiff) -> Option<String> {
     let mut reasons: Vec<(Reason, usize)> = Vec::new();
     for reason in d.deltas.iter().filter(|x| !x.is_judged()).filter_map(|x| x.reason) {
         match reasons.iter_mut().find(|(r, _)| *r == reason) {
@@ -164,22 +236,69 @@ pub(crate) fn unjudged_text(d: &RunDiff) -> Option<String> {
     }
     reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let named: Vec<String> = reasons.iter().map(|(r, n)| format!("{n} {}", unjudged_word(*r))).collect();
-    let all = d.deltas.len();
-    (!named.is_empty())
-        .then(|| format!("{} of {all} figures can be judged; not: {}.", d.method.judged, named.join(", ")))
+    (!named.is_empty()).then(|| named.join(", "))
+}
+
+/// How many figures have an interval, and why the others have none; nothing where all have one.
+pub(crate) fn unjudged_text(d: &RunDiff) -> Option<String> {
+    let (judged, all) = (d.method.judged, d.deltas.len());
+    unjudged_reasons(d).map(|reasons| format!("{judged} of {all} figures have an interval. The others: {reasons}."))
 }
 
 fn unjudged_word(reason: Reason) -> &'static str {
     match reason {
-        Reason::TooFewRequests => "of too few requests",
+        Reason::TooFewRequests => "with too few requests",
         Reason::OneValueARun => "of which a run has one value",
-        Reason::Drift => "that drift within the runs",
-        Reason::NotBounded => "that the runs are too short to bound",
-        Reason::NoTimes => "without send times",
-        Reason::NotInEveryRun => "that not every run has",
+        Reason::Drift => "drifting within the runs",
+        Reason::NotBounded => "not bounded by runs as short as these",
+        Reason::NoTimes => "without times of single requests",
+        Reason::NotInEveryRun => "not in every run",
         Reason::Negligible => "next to nothing beside TTFT",
         other => other.text(),
     }
+}
+
+/// At most so many repeats are named.
+const NAMED_REPEATS: usize = 6;
+
+/// `3 earlier repeats beside the base (a1, a2, a3)`.
+fn repeats_text(e: &EarlierRepeats) -> String {
+    let more = match e.runs.len().saturating_sub(NAMED_REPEATS) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let named: Vec<&str> = e.runs.iter().take(NAMED_REPEATS).map(String::as_str).collect();
+    format!("{} earlier repeats beside the base ({}{more})", e.runs.len(), named.join(", "))
+}
+
+/// That the allowance for noise between runs was taken from earlier repeats, unasked; nothing where it was not.
+pub(crate) fn narrowed_text(d: &RunDiff) -> Option<String> {
+    let e = d.method.earlier_repeats.as_ref().filter(|e| e.used)?;
+    Some(format!(
+        "noise between runs: {} allowed instead of {}, as {} show: with the base they vary by {} (--run-noise {} takes no notice of them).",
+        percent(e.bound),
+        percent(e.instead_of),
+        repeats_text(e),
+        percent(e.spread),
+        plain(e.instead_of * 100.0)
+    ))
+}
+
+/// That earlier repeats were looked at and left the allowance as it was.
+pub(crate) fn not_narrowed_text(d: &RunDiff) -> Option<String> {
+    let e = d.method.earlier_repeats.as_ref().filter(|e| !e.used)?;
+    let bound = if e.bound < 10.0 { percent_or_more(e.bound) } else { "more than 1000 %".to_string() };
+    Some(format!(
+        "{} vary with the base by {}: so few bound the noise between runs at {bound}, so {} stay allowed.",
+        repeats_text(e),
+        percent_or_more(e.spread),
+        percent(e.instead_of)
+    ))
+}
+
+/// A share that may be above 1.
+fn percent_or_more(share: f64) -> String {
+    if share > 1.0 { format!("{:.0} %", share * 100.0) } else { percent(share) }
 }
 
 /// A latency's change along its phases; nothing where it hardly moved.
@@ -193,7 +312,7 @@ pub(crate) fn latency_text(w: &Why) -> Option<String> {
     parts.sort_by(|a, b| b.change().abs().total_cmp(&a.change().abs()));
     let parts: Vec<String> = parts.iter().map(|p| format!("{} {}", phase_text(p.phase), signed(p.change()))).collect();
     let stat = stat_text(w.stat);
-    let of = if w.stat == "mean" { "" } else { " (split as the requests around it, others on each side)" };
+    let of = if w.stat == "mean" { "" } else { " (as of the requests next to it on each side)" };
     let below = w.parts.iter().any(|p| p.base < -0.01 * w.base || p.candidate < -0.01 * w.candidate);
     let below = if below { " (below 0: the server's phases are longer than what the client saw)" } else { "" };
     Some(format!("{} {stat} {}{of}: {}{below}", metric_label(w.metric), signed(change), parts.join(", ")))
@@ -212,7 +331,7 @@ pub(crate) fn server_text(d: &RunDiff) -> Option<String> {
     if d.nothing_waits {
         let text = "Neither queueing nor preemptions nor KV cache usage changed: ";
         let moved = d.why.iter().any(|w| (w.candidate - w.base).abs() >= MOVED * w.base);
-        return moved.then(|| format!("{text}what changed is how long the work itself takes."));
+        return moved.then(|| format!("{text}what differs is how long the work itself takes."));
     }
     (!d.server_changes.is_empty()).then(|| format!("On the server: {}.", d.server_changes.join("; ")))
 }

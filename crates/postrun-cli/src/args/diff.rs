@@ -67,7 +67,8 @@ pub struct DiffArgs {
     /// Equal within this many percent [default: 2]
     #[arg(long, value_name = "PCT", value_parser = value::percent, allow_hyphen_values = true)]
     pub margin: Option<f64>,
-    /// Allowance for the noise between runs, in percent, where there is one run a side [default: 25]
+    /// Allowance for the noise between runs, in percent, where there is one run a side [default: 25, or less where three
+    /// earlier repeats beside BASE show it]
     #[arg(long, value_name = "PCT", value_parser = value::percent, allow_hyphen_values = true)]
     pub run_noise: Option<f64>,
     /// Take that allowance from earlier repeats of one configuration, three or more

@@ -1,57 +1,73 @@
-//! Earlier repeats of the base in the folder where it lies: `postrun diff` names them, and never uses them unasked.
+//! Earlier repeats of the base in the folder where it lies: what they show of the noise between runs.
 
 use super::runs;
 use crate::args::DiffArgs;
 use postrun_analysis::{Options, RunAnalysis, analyse};
-use postrun_diff::{is_earlier_repeat, noise_of_repeats};
+use postrun_diff::{Earlier, earlier_repeats, may_have_earlier};
 use postrun_ingest::ingest;
-use postrun_schema::{Dataset, MANIFEST_FILE};
+use postrun_schema::{Dataset, MANIFEST_FILE, natural_order};
 use std::path::{Path, PathBuf};
 
-/// Of more neighbours than this the first are looked at.
+/// Of more neighbours than this those are looked at whose names come next to the base's.
 const MOST: usize = 24;
-/// Larger recordings are not read for a suggestion, nor more than this in all.
+/// Larger recordings are not read, nor more than this in all.
 const MOST_BYTES: u64 = 64 << 20;
 /// A folder of more files and folders than this is no single recording.
 const MOST_ENTRIES: usize = 256;
-/// So many runs show how much they differ; the base is one of them.
-const FEWEST: usize = 3;
 
-/// A line that says which earlier repeats lie beside the base, and what they would change; `None` where too few do. `allowed` is
-/// the noise between runs that was allowed for.
-pub fn suggestion((base, candidate): (&str, &str), run: &RunAnalysis, allowed: f64, args: &DiffArgs) -> Option<String> {
+/// The repeats of `base` that lie beside it and were recorded before it; `None` of fewer than two. `runs` are what the two paths
+/// hold.
+pub fn repeats(
+    (base, candidate): (&str, &str),
+    runs: (&RunAnalysis, &RunAnalysis),
+    args: &DiffArgs,
+) -> Option<Earlier> {
+    if !may_have_earlier(runs.0, runs.1) {
+        return None;
+    }
     let own = Path::new(base);
+    let own_name = own.file_name()?.to_str()?;
     let folder = own.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p })?;
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let known = [real(own)?, real(Path::new(candidate))?];
-    let mut neighbours: Vec<PathBuf> = std::fs::read_dir(folder).ok()?.filter_map(|e| Some(e.ok()?.path())).collect();
-    neighbours.retain(|path| real(path).is_some_and(|p| !known.contains(&p)) && path.is_dir() == own.is_dir());
-    neighbours.sort();
+    let mut neighbours: Vec<(String, PathBuf)> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|e| e.ok().map(|e| e.path()))
+        .filter(|path| real(path).is_some_and(|p| !known.contains(&p)) && path.is_dir() == own.is_dir())
+        .filter_map(|path| Some((path.file_name()?.to_str()?.to_string(), path)))
+        .collect();
+    neighbours.sort_by(|a, b| natural_order(&a.0, &b.0));
+    // Runs are most often named in their order, so the latest come last before the base.
+    let after = neighbours.partition_point(|(name, _)| natural_order(name, own_name).is_lt());
+    let from = after.saturating_sub(MOST).min(neighbours.len().saturating_sub(MOST));
     let mut left = MOST_BYTES;
-    let mut repeats: Vec<(String, RunAnalysis)> = Vec::new();
-    for path in neighbours.into_iter().take(MOST) {
+    let mut beside = Vec::new();
+    for (name, path) in neighbours.into_iter().skip(from).take(MOST) {
         let Some(rest) = size(&path).and_then(|bytes| left.checked_sub(bytes)) else { continue };
         left = rest;
-        let Some(found) = read(&path, args) else { continue };
-        if is_earlier_repeat(run, &found) {
-            repeats.push((quoted(&path.display().to_string()), found));
-        }
+        beside.extend(read(&path, args).map(|run| (name, run)));
     }
-    let n = repeats.len();
-    if n + 1 < FEWEST {
+    earlier_repeats(runs, &beside)
+}
+
+/// A line that says what two earlier repeats, too few to be used unasked, would make of the allowance for noise between runs;
+/// `None` where it would not be smaller.
+pub fn suggestion(base: &str, earlier: &Earlier, allowed: f64) -> Option<String> {
+    let bound = earlier.noise.bound;
+    if earlier.are_enough() || bound >= allowed {
         return None;
     }
-    let (mut names, mut runs): (Vec<String>, Vec<RunAnalysis>) = repeats.into_iter().unzip();
-    names.push(quoted(base));
-    runs.push(run.clone());
-    let noise = noise_of_repeats(&runs)?;
+    let folder = Path::new(base).parent()?;
+    let paths = earlier.names.iter().map(|name| folder.join(name).display().to_string()).chain([base.to_string()]);
+    let paths: Vec<String> = paths.map(|path| quoted(&path)).collect();
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     Some(format!(
-        "{n} earlier repeats lie beside the base: with them the allowance for noise between runs would be {} instead of {}: \
-         --noise-from {}",
-        percent(noise),
+        "{} earlier repeats lie beside the base (from three on they are used unasked): with them the allowance for noise between \
+         runs would be {} instead of {}: --noise-from {}",
+        earlier.names.len(),
+        percent(bound),
         percent(allowed),
-        names.join(" ")
+        paths.join(" ")
     ))
 }
 

@@ -31,7 +31,7 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
     let rules = rules(args.rules.as_deref())?;
     let mut budget = args.budget.as_deref().map_or(Ok(Budget::default()), read_budget)?;
     let drawn = format == DiffFormat::Html || args.charts.is_some();
-    let settings = Settings { drawn, ..settings(&args, &budget)? };
+    let mut settings = Settings { drawn, ..settings(&args, &budget)? };
     let (base, candidate) = match args.runs.as_slice() {
         [base, candidate] => (one(base, &args)?, one(candidate, &args)?),
         _ => (repeats(&args.base, &args)?, repeats(&args.candidate, &args)?),
@@ -54,6 +54,11 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
         base.runs.iter_mut().chain(&mut candidate.runs).map(|r| &mut r.run.manifest.label).collect();
     labels::by_paths(names.iter_mut().map(|name| &mut **name).zip(origins).collect());
     tell_apart(names.into_iter());
+    let asked = args.run_noise.is_some() || budget.run_noise.is_some() || !args.noise_from.is_empty();
+    if let ([arg, other], [a], [b], false) = (named.as_slice(), base.runs.as_slice(), candidate.runs.as_slice(), asked)
+    {
+        settings.earlier = beside::repeats((arg, other), (&a.run, &b.run), &args);
+    }
     let found = diff(&base, &candidate, &edges, &settings);
 
     budget.limits.extend(args.fail_on.iter().cloned());
@@ -77,10 +82,9 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
         None => print(&text)?,
     }
     not_judged.iter().filter(|u| !u.recorded).for_each(|u| say(&format!("postrun: the gate is broken: {}", u.text)));
-    if let ([arg, other], [run]) = (args.runs.as_slice(), base.runs.as_slice())
-        && args.noise_from.is_empty()
+    if let Some((arg, earlier)) = named.first().zip(settings.earlier.as_ref())
         && found.deltas.iter().any(|d| d.reason == Some(Reason::RunNoise))
-        && let Some(text) = beside::suggestion((arg, other), &run.run, found.method.run_noise, &args)
+        && let Some(text) = beside::suggestion(arg, earlier, found.method.run_noise)
     {
         say(&text);
     }
@@ -114,11 +118,13 @@ fn settings(args: &DiffArgs, budget: &Budget) -> Result<Settings, CliError> {
         let earlier = repeats(&args.noise_from, args)?;
         let options = Options { convention: args.convention, metrics_only: true, ..Options::default() };
         let analysed = datasets(&earlier).map(|d| analyse(d, &options)).collect::<Result<Vec<_>, _>>()?;
-        out.run_noise = noise_of_repeats(&analysed).ok_or_else(|| {
+        let noise = noise_of_repeats(&analysed.iter().collect::<Vec<_>>()).ok_or_else(|| {
             let n = analysed.len();
             CliError::Argument(format!("--noise-from needs three or more runs with latencies; these are {n}"))
         })?;
-        out.run_noise_from = format!("{} earlier repeats", analysed.len());
+        out.run_noise = noise.bound;
+        out.run_noise_from =
+            format!("{} runs of --noise-from, which vary by {:.1} %", analysed.len(), noise.spread * 100.0);
     }
     Ok(out)
 }

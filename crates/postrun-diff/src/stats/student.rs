@@ -1,4 +1,4 @@
-//! Two-sided 95 % of Student's t.
+//! Two-sided 95 % of Student's t, and how far a standard deviation of few values may lie above what they show.
 
 /// By degrees of freedom, from 1 on.
 const TABLE: [f64; 30] = [
@@ -10,4 +10,17 @@ const TABLE: [f64; 30] = [
 pub(crate) fn student(freedom: usize) -> f64 {
     let at = freedom.min(TABLE.len());
     at.checked_sub(1).and_then(|i| TABLE.get(i)).copied().unwrap_or(f64::INFINITY)
+}
+
+/// √(n / χ²), where a χ² of n degrees of freedom lies below with 5 %; by degrees of freedom, from 1 on.
+const ABOVE: [f64; 30] = [
+    15.947, 4.415, 2.920, 2.372, 2.089, 1.915, 1.797, 1.711, 1.645, 1.593, 1.551, 1.515, 1.485, 1.460, 1.437, 1.418,
+    1.400, 1.384, 1.370, 1.358, 1.346, 1.335, 1.326, 1.316, 1.308, 1.300, 1.293, 1.286, 1.280, 1.274,
+];
+
+/// A standard deviation of so many degrees of freedom times this is its upper 95 % confidence bound; beyond the table its last
+/// value, a little too wide. Infinite for none.
+pub(crate) fn spread_above(freedom: usize) -> f64 {
+    let at = freedom.min(ABOVE.len());
+    at.checked_sub(1).and_then(|i| ABOVE.get(i)).copied().unwrap_or(f64::INFINITY)
 }

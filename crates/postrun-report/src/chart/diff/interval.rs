@@ -78,10 +78,11 @@ fn tick_text(percent: f64) -> String {
     }
 }
 
-/// A change in few characters: `+62 %`, `−3.1 %`, `+1120 %`.
+/// A change in few characters: `+62 %`, `−3.1 %`, `+1120 %`, and `130×` from a hundred times as much on.
 pub(super) fn short(share: f64) -> String {
     let p = share * 100.0;
     match p {
+        p if p >= 9899.5 => format!("{}×", amount((1.0 + share).round())),
         p if p >= 999.5 => format!("+{} %", amount(p.round())),
         p if p.abs() < 0.05 => "0 %".to_string(),
         // Rounded to −100 % nothing would be left.
@@ -193,6 +194,7 @@ mod tests {
         assert_eq!(texts(-0.04, 0.04, 6.0), ["−2 %", "0", "+2 %"]);
         assert_eq!(texts(-0.995, 12.0, 8.0), ["−99 %", "−90 %", "0", "+900 %"]);
         assert_eq!(texts(-0.97, 0.05, 7.0), ["−95 %", "−90 %", "−80 %", "−50 %", "0"]);
+        assert_eq!((short(98.0), short(98.995), short(128.85)), ("+9800 %".into(), "100×".into(), "130×".into()));
         assert_eq!((short(-0.996), short(-0.99999)), ("−99.6 %".into(), "−99.99 %".into()));
         assert_eq!(
             (short(0.624), short(-0.031), short(11.2), short(0.0)),
