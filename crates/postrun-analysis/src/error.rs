@@ -49,11 +49,11 @@ pub enum AnalysisError {
         found: u64,
     },
     /// An objective names something that cannot be one.
-    #[error(
-        "objective {name:?}: expected one of ttft, tpot, itl_per_token, e2e, queue, prefill, decode, e2e_per_output_token"
-    )]
+    #[error("objective {name:?}: expected a latency that each request has: {known}")]
     BadObjective {
         /// As given.
         name: String,
+        /// All of them.
+        known: String,
     },
 }

@@ -61,7 +61,7 @@ pub use metrics::{METRICS, find_metric};
 pub use objective::Objective;
 pub use parity::ReportedFigure;
 pub use pauses::{Pauses, pauses};
-pub use percentile::{CONFIDENCE, FEW_ABOVE, Percentile};
+pub use percentile::{CONFIDENCE, FEW_ABOVE, Percentile, expected_beyond};
 pub use request_values::{RequestValues, request_values};
 pub use requests::CREDIBLE_NS;
 pub use run::{Options, RequestCounts, RunAnalysis, analyse};

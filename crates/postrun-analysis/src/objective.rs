@@ -2,7 +2,7 @@
 
 use crate::convention::redefined::Redefined;
 use crate::error::AnalysisError;
-use crate::metric::Compute;
+use crate::metric::{Compute, Metric};
 use crate::metrics::{METRICS, find_metric};
 use crate::requests::Requests;
 use postrun_schema::Unit;
@@ -20,9 +20,12 @@ pub struct Objective {
 impl Objective {
     /// `name` as the user wrote it: `ttft`, `tpot`, `e2e` …
     pub fn new(name: &str, at_most_ns: f64) -> Result<Objective, AnalysisError> {
-        let metric =
-            find_metric(name).filter(|m| matches!(m.compute, Compute::PerRequest(_)) && m.unit == Unit::Nanoseconds);
-        let metric = metric.ok_or_else(|| AnalysisError::BadObjective { name: name.to_string() })?;
+        let is_one = |m: &&Metric| matches!(m.compute, Compute::PerRequest(_)) && m.unit == Unit::Nanoseconds;
+        let metric = find_metric(name).filter(|m| is_one(&m)).ok_or_else(|| {
+            let known: Vec<&str> =
+                METRICS.iter().copied().filter(is_one).map(|m| m.id.trim_end_matches("_ms")).collect();
+            AnalysisError::BadObjective { name: name.to_string(), known: known.join(", ") }
+        })?;
         Ok(Objective { metric: metric.id, at_most_ns })
     }
 

@@ -77,10 +77,16 @@ impl Position {
     pub(crate) fn resolve(&self, n: u64, p: f64, at: impl Fn(u64) -> f64) -> Percentile {
         let (a, b) = (at(self.below), at(self.above));
         let value = if self.fraction == 0.0 { a } else { a + (b - a) * self.fraction };
-        let beyond = n as f64 * (1.0 - p / 100.0).min(if p < 50.0 { p / 100.0 } else { 1.0 });
-        let few_samples = beyond < FEW_ABOVE && p > 0.0 && p < 100.0;
+        let few_samples = expected_beyond(n, p) < FEW_ABOVE && p > 0.0 && p < 100.0;
         Percentile { p, value, low: self.low.map(&at), high: self.high.map(&at), few_samples }
     }
+}
+
+/// How many of `n` values are expected beyond percentile `p`: above it or, below 50, beneath it.
+pub fn expected_beyond(n: u64, p: f64) -> f64 {
+    let share = p.min(100.0 - p) / 100.0;
+    // Of 50 values exactly 5 lie above P90, whatever a float makes of a tenth.
+    (n as f64 * share * 1e9).round() / 1e9
 }
 
 /// Ranks `(l, u)` from 0 with `P(X(l) ≤ q ≤ X(u)) ≥` [`CONFIDENCE`], equal tails.
@@ -143,6 +149,17 @@ mod tests {
         let values: Vec<f64> = (1..=10).map(f64::from).collect();
         let median = percentile(&values, 50.0);
         assert_eq!((median.low, median.high), (Some(2.0), Some(9.0)));
+    }
+
+    #[test]
+    fn exactly_five_beyond_are_not_too_few() {
+        for (n, p) in [(20, 75.0), (50, 90.0), (100, 95.0), (500, 99.0), (5000, 99.9), (50, 10.0)] {
+            let few = |n: u64| {
+                let values: Vec<f64> = (0..n).map(|i| i as f64).collect();
+                percentile(&values, p).few_samples
+            };
+            assert!(!few(n) && few(n - 1), "P{p} of {n}");
+        }
     }
 
     #[test]

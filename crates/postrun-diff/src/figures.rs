@@ -5,7 +5,7 @@ use crate::side::SideRun;
 use crate::stats::curve::Curve;
 use crate::stats::figure::{Figure, Sums};
 use crate::verdict::Reason;
-use postrun_analysis::{Better, GapSamples, METRICS, Samples, Summary};
+use postrun_analysis::{Better, GapSamples, METRICS, Samples, Summary, expected_beyond};
 
 /// Percentiles that are compared.
 pub(crate) const PERCENTILES: [f64; 4] = [50.0, 90.0, 95.0, 99.0];
@@ -156,7 +156,7 @@ fn of_column(
         let q = p / 100.0;
         let value = theirs.and_then(|s| s.percentile(*p)).map_or_else(|| exact(&values, q), |p| p.value);
         let figure = sums(&|v| f64::from(v <= value)).percentile(q, value, curve.clone());
-        push(format!("p{p}"), value, figure, n >= FEWEST && n as f64 * q.min(1.0 - q) >= FEWEST_BEYOND);
+        push(format!("p{p}"), value, figure, n >= FEWEST && expected_beyond(n as u64, *p) >= FEWEST_BEYOND);
     }
 }
 

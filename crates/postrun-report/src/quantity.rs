@@ -1,10 +1,13 @@
 //! Numbers as people read them: four significant digits, latencies always in milliseconds.
 
-/// Four significant digits (two below 0.1), at least the whole part; an exponent only from 10¹² on.
+/// Four significant digits (two below 0.1), at least the whole part; an exponent only from 10¹² on and below a millionth.
 pub(crate) fn number(v: f64) -> String {
     let size = v.abs();
     if size >= 1e12 {
         return format!("{v:.3e}");
+    }
+    if size > 0.0 && size < 1e-6 {
+        return format!("{v:.1e}");
     }
     let digits = match size {
         s if s >= 999.95 => 0,
@@ -94,6 +97,7 @@ mod tests {
         let got: Vec<String> = [0.0, 0.0123, 1.23456, 12.3456, 123.456, 1234.56].into_iter().map(number).collect();
         assert_eq!(got, ["0", "0.012", "1.235", "12.35", "123.5", "1235"]);
         assert_eq!((number(0.0000833), ms(4_321.0)), ("0.000083".into(), "0.0043".into()));
+        assert_eq!((number(3.14e-12), number(0.000_004)), ("3.1e-12".into(), "0.0000040".into()));
         assert_eq!(ms(92_400_000.0), "92.40");
         assert_eq!(seconds(61.09), "61.09 s");
         assert_eq!(seconds(125.0), "2 min 5 s");

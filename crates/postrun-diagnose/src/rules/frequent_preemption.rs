@@ -85,11 +85,7 @@ fn by_count(v: &RunView<'_>, total: f64, p: &Preemption) -> Verdict {
     let mut finding = finding(
         v,
         severity,
-        format!(
-            "{} in a run of {}",
-            counted(total.round() as u64, "preemption"),
-            counted(requests.round() as u64, "request")
-        ),
+        format!("{} in a run of {}", counted(total.round() as u64, "preemption"), answered(v, requests)),
         count,
     )
     .and(rate)
@@ -139,9 +135,10 @@ fn by_pauses(v: &RunView<'_>) -> Verdict {
     let share = v.e2e_s().map(|all| (seconds / all.max(1e-9)).min(1.0));
     let text = format!("these pauses add up to {}", time_text(seconds * 1e3));
     let summary = format!(
-        "{} of streams look like preemption in a run of {}",
-        counted(sure, "pause"),
-        counted(v.ok().round() as u64, "request")
+        "{} of streams look like preemption{} in a run of {}",
+        counted(all as u64, "pause"),
+        if sure < all as u64 { format!(" ({sure} of them surely)") } else { String::new() },
+        answered(v, v.ok())
     );
     let rate = Evidence::new("stalls.preemption", "sure ones per request", per_request, "per request");
     finding(v, Severity::Warning, summary, evidence)
@@ -150,6 +147,12 @@ fn by_pauses(v: &RunView<'_>) -> Verdict {
         .with_effect(Effect { metric: "e2e_ms", amount: seconds, unit: "s", share, text })
         .weighing(0.3 + per_request.min(1.0) * 0.6)
         .into()
+}
+
+/// `60 requests`; where others failed, `59 answered requests`: what failed is in no rate.
+fn answered(v: &RunView<'_>, requests: f64) -> String {
+    let noun = if v.run.requests.total > v.run.requests.ok { "answered request" } else { "request" };
+    counted(requests.round() as u64, noun)
 }
 
 fn finding(v: &RunView<'_>, severity: Severity, what: String, first: Evidence) -> Finding {

@@ -21,6 +21,7 @@ use crate::measure::Measure;
 use crate::rule::Rule;
 use crate::thresholds::Threshold;
 use crate::view::RunView;
+use postrun_analysis::{FEW_ABOVE, expected_beyond};
 use postrun_schema::Doc;
 
 pub(super) static TOO_FEW_SAMPLES_FOR_P99: Rule = Rule {
@@ -46,13 +47,13 @@ fn check(v: &RunView<'_>) -> Verdict {
     if ok >= limit {
         return Verdict::Clear(vec![answered]);
     }
-    // Five values are expected above it.
-    let carried = [99.0, 95.0, 90.0, 75.0, 50.0].into_iter().find(|p| ok * (1.0 - p / 100.0) >= 5.0);
+    let answered_whole = ok.round() as u64;
+    let carried = [99.0, 95.0, 90.0, 75.0, 50.0].into_iter().find(|p| expected_beyond(answered_whole, *p) >= FEW_ABOVE);
     let carries = carried.map_or("no percentile".to_string(), |p| format!("P{p:.0} at most"));
     let summary = match ok {
         0.0 => "no request was answered: the run has no percentile of any latency".to_string(),
         1.0 => format!("1 request was answered: every percentile is that one, and the run carries {carries}"),
-        _ => format!("{ok:.0} requests were answered: P99 is one of them, and the run carries {carries}"),
+        _ => format!("{ok:.0} requests were answered: P99 rests on the slowest of them, and the run carries {carries}"),
     };
     Finding::new(Severity::Info, summary, answered, v.advise(Measure::MoreRequests)).weighing(0.15).into()
 }

@@ -14,6 +14,7 @@
 use super::client_trace::ClientRequest;
 use super::join::Joined;
 use super::recording::ServerRequest;
+use postrun_schema::counted;
 
 /// An estimate that is worth using.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +57,7 @@ pub(crate) fn from_requests(joined: &Joined, client: &[ClientRequest], server: &
         origin_ns,
         uncertainty_ns: half.abs().max(MS / 10),
         drift_ppm: drift(&upper, &lower, half),
-        how: format!("{bounds} of {n} joined requests"),
+        how: format!("{bounds} of {}", counted(n as u64, "joined request")),
     })
 }
 

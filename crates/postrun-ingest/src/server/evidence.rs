@@ -13,7 +13,7 @@ use super::zone::{self, ZONE_NS, centred, local_ns};
 use crate::error::IngestError;
 use crate::sink::Collected;
 use crate::text::stamp::StampClock;
-use postrun_schema::{ClockKind, ServerClock};
+use postrun_schema::{ClockKind, ServerClock, counted};
 
 /// A file is saved a moment after the run; clocks may differ by seconds, …
 const SAVED_EARLIEST_NS: i64 = -5 * SECOND;
@@ -279,8 +279,8 @@ impl Evidence {
         let off = origin.saturating_sub(own.origin_ns);
         (off.saturating_abs() > own.uncertainty_ns.saturating_add(CHECKED_TO_NS)).then(|| {
             let requests = w.joined.as_ref().map_or(0, Joined::count);
-            let by = if requests > 0 { format!("{requests} joined requests") } else { own.how.clone() };
-            format!("{} ms away from what {by} say (±{} ms)", shown_ms(off), shown_ms(own.uncertainty_ns))
+            let by = if requests > 0 { counted(requests as u64, "joined request") } else { own.how.clone() };
+            format!("{} ms away from what follows from {by} (±{} ms)", shown_ms(off), shown_ms(own.uncertainty_ns))
         })
     }
 

@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::figure::{Mark, Spot};
 use crate::quantity::seconds;
-use postrun_analysis::{RunAnalysis, Summary, Timeline, TimelineWindow};
+use postrun_analysis::{RunAnalysis, Summary, Timeline, TimelineWindow, expected_beyond};
 
 /// From this ratio on an axis is logarithmic: the low values would be one line.
 const LOG_FROM: f64 = 20.0;
@@ -49,7 +49,7 @@ pub(super) fn percentile_ms(s: Option<&Summary>, p: f64) -> Option<f64> {
 /// True if a percentile of so many values is worth a line: beyond it lies at least one value, else it is the slowest under
 /// another name.
 pub(super) fn carries(count: u64, p: f64) -> bool {
-    p <= 50.0 || count as f64 * (1.0 - p / 100.0) >= 1.0
+    p <= 50.0 || expected_beyond(count, p) >= 1.0
 }
 
 /// From zero, or logarithmic where values are far apart.
