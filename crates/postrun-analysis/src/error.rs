@@ -49,7 +49,7 @@ pub enum AnalysisError {
         found: u64,
     },
     /// An objective names something that cannot be one.
-    #[error("objective {name:?}: expected a latency that each request has: {known}")]
+    #[error("objective {name:?}: expected one of the latencies that each request has: {known}")]
     BadObjective {
         /// As given.
         name: String,
