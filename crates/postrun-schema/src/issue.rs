@@ -72,11 +72,12 @@ pub enum IssueCode {
     MissingRecords,
     RepeatedRecord,
     JournalBeside,
+    SummaryOfAnotherRun,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 53] = [
+    pub const ALL: [IssueCode; 54] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -130,6 +131,7 @@ impl IssueCode {
         IssueCode::MissingRecords,
         IssueCode::RepeatedRecord,
         IssueCode::JournalBeside,
+        IssueCode::SummaryOfAnotherRun,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -230,6 +232,9 @@ impl IssueCode {
                 "the compressed file is cut or damaged; what stood before the damage was read, what came after it is missing"
             }
             IssueCode::FileNotUsed => "a file that was named holds nothing usable; the figures are without it",
+            IssueCode::SummaryOfAnotherRun => {
+                "this summary lies beside the records of a run and contradicts them; it is a run of its own, and nothing of it was taken"
+            }
             IssueCode::OtherModel => {
                 "the server served another model than the client asked for: the file may be of another server"
             }

@@ -3,14 +3,16 @@
 //! Load generators write a summary next to the records it sums up. Of the files of one run only the finest layer becomes
 //! runs. A coarser file gives way: the figures it stores become what the client reported of the run, and the settings it
 //! names fill the gaps of the manifest. Files are of one run where they are of one tool and lie in one folder under one
-//! key, or where both hold the same totals, wherever they lie. Where times tell that a summary is of another run, it
-//! stays one. A copy that holds the figures of a file beside it once more, rounded, adds nothing.
+//! key, or where both hold the same totals, wherever they lie. Where times or figures tell that a summary is of another
+//! run ([`same_run`]), it stays one. A copy that holds the figures of a file beside it once more, rounded, adds nothing.
+//! A stage's duration, rate and counts are never those of a run of several stages.
 
+use super::same_run;
 use crate::error::IngestError;
 use crate::input::candidate::LeftAlone;
 use crate::session::UsedFile;
 use crate::sink::Collected;
-use postrun_schema::{Load, Manifest, ReportedRow};
+use postrun_schema::{IssueCode, Load, Manifest, ReportedRow, SchemaError};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -105,7 +107,7 @@ pub(crate) struct Layered {
 /// Lets coarser files give way to finer ones of their run.
 pub(crate) fn settle(collected: Vec<Collected>, used: &[UsedFile]) -> Result<Layered, IngestError> {
     let files: Vec<String> = used.iter().map(|file| file.name.clone()).collect();
-    let (collected, mut left_alone) = without_copies(collected, used);
+    let (collected, mut left_alone) = without_copies(collected, used)?;
     let files = files.as_slice();
     let by_place = |item: &Collected, part: &Part| {
         let name = files.get(item.file).map(String::as_str).unwrap_or_default();
@@ -120,22 +122,71 @@ pub(crate) fn settle(collected: Vec<Collected>, used: &[UsedFile]) -> Result<Lay
 }
 
 /// Leaves out what stands, with more of its digits, in another file that was read.
-fn without_copies(collected: Vec<Collected>, used: &[UsedFile]) -> (Vec<Collected>, Vec<LeftAlone>) {
-    let (mut kept, mut left_alone) = (Vec::new(), Vec::<LeftAlone>::new());
-    for item in collected {
-        let name = used.get(item.file).map(|file| file.name.clone()).unwrap_or_default();
-        let of = |format| used.iter().find(|other| other.format == format && is_beside(&other.name, &name));
+fn without_copies(
+    collected: Vec<Collected>,
+    used: &[UsedFile],
+) -> Result<(Vec<Collected>, Vec<LeftAlone>), IngestError> {
+    let mut left_alone = Vec::<LeftAlone>::new();
+    let mut verdicts = Vec::new();
+    for item in &collected {
+        let name = used.get(item.file).map(|file| file.name.as_str()).unwrap_or_default();
+        let of = |format| used.iter().position(|other| other.format == format && is_beside(&other.name, name));
         let Some(original) = item.part.as_ref().and_then(|part| part.copy_of).and_then(of) else {
+            verdicts.push(None);
+            continue;
+        };
+        let runs = collected.iter().filter(|other| other.file == original);
+        verdicts.push(Some((original, copied(item, runs)?)));
+    }
+    let mut kept = Vec::new();
+    for (mut item, verdict) in collected.into_iter().zip(verdicts) {
+        let name = used.get(item.file).map(|file| file.name.clone()).unwrap_or_default();
+        let Some((original, copied)) = verdict else {
             kept.push(item);
             continue;
         };
+        let original = used.get(original).map(|file| file.name.as_str()).unwrap_or_default();
+        let original = Path::new(original).file_name().unwrap_or_default().to_string_lossy();
+        let why = match copied {
+            Copied::Same => format!("a summary of the run in {original} beside it, which has the same figures"),
+            Copied::Unknown => format!("by its name a copy of {original} beside it; no figure of the two can be compared"),
+            Copied::Other { agree, of } => {
+                let example = || format!("{agree} of {of} figures that {original} has too are the same");
+                item.issues.add(IssueCode::SummaryOfAnotherRun, || name, example);
+                kept.push(item);
+                continue;
+            }
+        };
         if left_alone.iter().all(|left| left.name != name) {
-            let original = Path::new(&original.name).file_name().unwrap_or_default().to_string_lossy();
-            let why = format!("a summary of the run in {original} beside it, which has the same figures");
             left_alone.push(LeftAlone { name, why });
         }
     }
-    (kept, left_alone)
+    Ok((kept, left_alone))
+}
+
+/// Whether one file holds the figures of another.
+enum Copied {
+    Same,
+    Other { agree: usize, of: usize },
+    /// They have no figure in common.
+    Unknown,
+}
+
+fn copied<'a>(item: &Collected, originals: impl Iterator<Item = &'a Collected>) -> Result<Copied, SchemaError> {
+    let mine = item.part.as_ref().map(|part| part.reported.as_slice()).unwrap_or_default();
+    let mut best = (0, 0);
+    for original in originals {
+        let (agree, of) = same_run::agreement(mine, &original.run)?;
+        // The share that agrees, without a division.
+        if best.1 == 0 || agree * best.1 > best.0 * of {
+            best = (agree, of);
+        }
+    }
+    Ok(match best {
+        (_, 0) => Copied::Unknown,
+        (agree, of) if agree * 2 >= of => Copied::Same,
+        (agree, of) => Copied::Other { agree, of },
+    })
 }
 
 /// In one folder, and called the same but for their endings.
@@ -172,8 +223,11 @@ fn settle_groups(
             let layer = |i: &&usize| items.get(**i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer);
             group.iter().filter(|i| layer(i).is_some_and(layers)).count()
         };
-        let beside =
-            Beside { requests: has(Layer::of_requests) > 0, stages: has(|layer| matches!(layer, Layer::Stage(_))) };
+        let beside = Beside {
+            requests: has(Layer::of_requests) > 0,
+            stages: has(|layer| matches!(layer, Layer::Stage(_))),
+            whole: has(|layer| layer == Layer::Whole) > 0,
+        };
         for i in coarse {
             if let Some(why) = give_way(i, &fine, &beside, items)? {
                 let name = why.file.and_then(|f| files.get(f)).cloned().unwrap_or_default();
@@ -188,6 +242,7 @@ fn settle_groups(
 struct Beside {
     requests: bool,
     stages: usize,
+    whole: bool,
 }
 
 /// Why a file is no run.
@@ -219,6 +274,10 @@ fn give_way(
         [one] => *one,
         _ => coarse,
     };
+    let of_a_part = target != coarse && is_of_a_part(coarse, target, beside, items);
+    if target != coarse && !says_the_same(coarse, target, of_a_part, items)? {
+        return Ok(None);
+    }
     let Some(item) = items.get_mut(coarse).and_then(Option::take) else { return Ok(None) };
     let left_out = |text| Ok(Some(LeftOut { file: Some(item.file), text }));
     let rows = match mine.layer {
@@ -226,7 +285,7 @@ fn give_way(
             return left_out("sums up one of several runs here; name the two alone");
         }
         _ if target == coarse => return left_out("sums up the stages, which were read one by one"),
-        Layer::Stage(n) if beside.stages > 1 => {
+        Layer::Stage(n) if of_a_part => {
             mine.reported.iter().map(|row| of_stage(row, n, "stages_not_marked".into())).collect()
         }
         Layer::ServerStage(n) if !of_stages => {
@@ -235,9 +294,58 @@ fn give_way(
         _ => mine.reported.clone(),
     };
     if let Some(run) = items.get_mut(target).and_then(Option::as_mut) {
-        take_over(run, item, rows)?;
+        let of = match of_a_part {
+            true => Share::Part { counts: !beside.whole },
+            false => Share::Whole,
+        };
+        take_over(run, item, rows, of)?;
     }
     Ok(None)
+}
+
+/// Whether a stage is a part of the run that it goes to: one of several, or of fewer requests than there are.
+fn is_of_a_part(stage: usize, run: usize, beside: &Beside, items: &[Option<Collected>]) -> bool {
+    let item = |i: usize| items.get(i).and_then(Option::as_ref);
+    let (Some(stage), Some(run)) = (item(stage), item(run)) else { return false };
+    let layer = |item: &Collected| item.part.as_ref().map(|part| part.layer);
+    match (layer(stage), layer(run)) {
+        (Some(Layer::ServerStage(_)), Some(Layer::Stage(_))) => false,
+        (Some(Layer::ServerStage(_)), _) => true,
+        (Some(Layer::Stage(_)), _) => {
+            let counted = &stage.run.manifest.counted;
+            let all = counted.completed.map(|n| n.saturating_add(counted.failed.unwrap_or(0)));
+            beside.stages > 1 || all.is_some_and(|all| all < run.run.measured)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a summary can be of the requests that it lies beside; where it cannot, it says why.
+fn says_the_same(
+    coarse: usize,
+    target: usize,
+    of_a_part: bool,
+    items: &mut [Option<Collected>],
+) -> Result<bool, IngestError> {
+    let item = |i: usize| items.get(i).and_then(Option::as_ref);
+    let (Some(summary), Some(run)) = (item(coarse), item(target)) else { return Ok(true) };
+    let reported = summary.part.as_ref().map(|part| part.reported.as_slice()).unwrap_or_default();
+    let Some(why) = same_run::contradiction(&run.run, &summary.run.manifest, reported, !of_a_part)? else {
+        return Ok(true);
+    };
+    if let Some(summary) = items.get_mut(coarse).and_then(Option::as_mut) {
+        let place = summary.run.manifest.sources.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+        summary.issues.add(IssueCode::SummaryOfAnotherRun, || place, || why);
+    }
+    Ok(false)
+}
+
+/// How much of a run a summary is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Share {
+    Whole,
+    /// Where nothing tells the counts of the whole, they are the sum over its parts.
+    Part { counts: bool },
 }
 
 /// A figure of one stage, which the rows of the whole run do not give.
@@ -250,7 +358,12 @@ fn of_stage(row: &ReportedRow, stage: u32, convention: Cow<'static, str>) -> Rep
     }
 }
 
-fn take_over(run: &mut Collected, summary: Collected, rows: Vec<ReportedRow>) -> Result<(), IngestError> {
+fn take_over(
+    run: &mut Collected,
+    summary: Collected,
+    rows: Vec<ReportedRow>,
+    share: Share,
+) -> Result<(), IngestError> {
     let Some(part) = &mut run.part else { return Ok(()) };
     // Where both files store a figure, the finer one has more of its digits.
     let known: BTreeSet<(String, String)> =
@@ -258,26 +371,41 @@ fn take_over(run: &mut Collected, summary: Collected, rows: Vec<ReportedRow>) ->
     part.reported.extend(rows.into_iter().filter(|row| !known.contains(&(row.metric.clone(), row.stat.clone()))));
     run.run.set_reported(&part.reported)?;
     super::beside::take_extras(&mut run.run, &summary.run)?;
-    fill(&mut run.run.manifest, summary.run.manifest);
+    fill(&mut run.run.manifest, summary.run.manifest, share);
     run.issues.extend(summary.issues);
     Ok(())
 }
 
 /// What the records do not say and the summary does.
-fn fill(manifest: &mut Manifest, summary: Manifest) {
+fn fill(manifest: &mut Manifest, summary: Manifest, share: Share) {
     if manifest.tool.version.is_none() && summary.tool.version.is_some() {
         manifest.tool = summary.tool;
     }
     manifest.model = manifest.model.take().or(summary.model);
-    if manifest.duration_ns.is_none() {
-        (manifest.duration_ns, manifest.duration_from_unix_ns) = (summary.duration_ns, summary.duration_from_unix_ns);
-    }
     let (counted, theirs) = (&mut manifest.counted, summary.counted);
-    counted.completed = counted.completed.or(theirs.completed);
-    counted.failed = counted.failed.or(theirs.failed);
-    counted.prompt_tokens = counted.prompt_tokens.or(theirs.prompt_tokens);
-    counted.output_tokens = counted.output_tokens.or(theirs.output_tokens);
-    fill_load(&mut manifest.load, summary.load);
+    match share {
+        Share::Whole => {
+            if manifest.duration_ns.is_none() {
+                (manifest.duration_ns, manifest.duration_from_unix_ns) =
+                    (summary.duration_ns, summary.duration_from_unix_ns);
+            }
+            counted.completed = counted.completed.or(theirs.completed);
+            counted.failed = counted.failed.or(theirs.failed);
+            counted.prompt_tokens = counted.prompt_tokens.or(theirs.prompt_tokens);
+            counted.output_tokens = counted.output_tokens.or(theirs.output_tokens);
+            fill_load(&mut manifest.load, summary.load);
+        }
+        Share::Part { counts } => {
+            let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+                (Some(a), Some(b)) => Some(a.saturating_add(b)),
+                (a, b) => a.or(b),
+            };
+            if counts {
+                counted.completed = sum(counted.completed, theirs.completed);
+                counted.failed = sum(counted.failed, theirs.failed);
+            }
+        }
+    }
     for (key, value) in summary.server {
         manifest.server.entry(key).or_insert(value);
     }
@@ -292,7 +420,9 @@ fn fill_load(load: &mut Load, theirs: Load) {
     load.num_prompts = load.num_prompts.or(theirs.num_prompts);
     load.dataset = load.dataset.take().or(theirs.dataset);
     load.backend = load.backend.take().or(theirs.backend);
-    load.date = load.date.take().or(theirs.date);
+    if load.date.is_none() {
+        (load.date, load.date_is_start) = (theirs.date, theirs.date_is_start);
+    }
     for (key, value) in theirs.other {
         load.other.entry(key).or_insert(value);
     }

@@ -18,6 +18,7 @@ pub(crate) mod row_spool;
 pub(crate) mod run_rows;
 #[cfg(test)]
 pub(crate) mod run_test;
+mod same_run;
 pub(crate) mod sends;
 pub(crate) mod sheet;
 pub(crate) mod value;

@@ -135,6 +135,7 @@ impl Summary {
         manifest.model = model.or(older).and_then(Tree::text).map(String::from);
         manifest.load = load(&self.config);
         manifest.load.date = self.text("start_time");
+        manifest.load.date_is_start = true;
         let span = self.unix_ns("start_time").zip(self.unix_ns("end_time")).map(|(from, to)| to.saturating_sub(from));
         manifest.duration_ns = span.filter(|ns| *ns > 0);
         manifest.duration_from_unix_ns = manifest.duration_ns.and_then(|_| self.unix_ns("start_time"));

@@ -13,7 +13,7 @@ use super::zone::{self, ZONE_NS, centred, local_ns};
 use crate::error::IngestError;
 use crate::sink::Collected;
 use crate::text::stamp::StampClock;
-use postrun_schema::{ClockKind, ServerClock};
+use postrun_schema::{ClockKind, Load, ServerClock};
 
 /// A file is saved a moment after the run; clocks may differ by seconds, …
 const SAVED_EARLIEST_NS: i64 = -5 * SECOND;
@@ -68,6 +68,11 @@ pub(crate) struct Weighed {
     pub origin_ns: Option<i64>,
 }
 
+/// When the client saved its file, where that is what its date is of.
+fn saved_local_ns(load: &Load) -> Option<i64> {
+    load.date.as_deref().filter(|_| !load.date_is_start).and_then(local_ns)
+}
+
 impl Evidence {
     pub(crate) fn new(run: &Collected, user_offset_ns: Option<i64>) -> Result<Evidence, IngestError> {
         let client = &run.run.manifest.clocks.client;
@@ -80,7 +85,7 @@ impl Evidence {
             client_formats: run.run.manifest.sources.iter().map(|source| source.format.clone()).collect(),
             user_offset_ns,
             model: run.run.manifest.model.clone(),
-            saved_local_ns: run.run.manifest.load.date.as_deref().and_then(local_ns),
+            saved_local_ns: saved_local_ns(&run.run.manifest.load),
             weighed: Vec::new(),
         })
     }
