@@ -73,11 +73,12 @@ pub enum IssueCode {
     RepeatedRecord,
     JournalBeside,
     SummaryOfAnotherRun,
+    ServerCountedOthers,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 54] = [
+    pub const ALL: [IssueCode; 55] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -132,6 +133,7 @@ impl IssueCode {
         IssueCode::RepeatedRecord,
         IssueCode::JournalBeside,
         IssueCode::SummaryOfAnotherRun,
+        IssueCode::ServerCountedOthers,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -234,6 +236,9 @@ impl IssueCode {
             IssueCode::FileNotUsed => "a file that was named holds nothing usable; the figures are without it",
             IssueCode::SummaryOfAnotherRun => {
                 "this summary lies beside the records of a run and contradicts them; it is a run of its own, and nothing of it was taken"
+            }
+            IssueCode::ServerCountedOthers => {
+                "the server's figures are over other requests than the run's: they are kept apart, and stand beside none of its own"
             }
             IssueCode::OtherModel => {
                 "the server served another model than the client asked for: the file may be of another server"

@@ -130,13 +130,29 @@ fn without_copies(
     let mut verdicts = Vec::new();
     for item in &collected {
         let name = used.get(item.file).map(|file| file.name.as_str()).unwrap_or_default();
-        let of = |format| used.iter().position(|other| other.format == format && is_beside(&other.name, name));
-        let Some(original) = item.part.as_ref().and_then(|part| part.copy_of).and_then(of) else {
+        let Some(format) = item.part.as_ref().and_then(|part| part.copy_of) else {
             verdicts.push(None);
             continue;
         };
-        let runs = collected.iter().filter(|other| other.file == original);
-        verdicts.push(Some((original, copied(item, runs)?)));
+        let runs_of = |file: usize| collected.iter().filter(move |other| other.file == file);
+        let originals: Vec<usize> =
+            (0..used.len()).filter(|i| used.get(*i).is_some_and(|u| u.format == format)).collect();
+        let by_name = originals.iter().find(|i| used.get(**i).is_some_and(|u| is_beside(&u.name, name)));
+        if let Some(original) = by_name {
+            verdicts.push(Some((*original, copied(item, runs_of(*original))?)));
+            continue;
+        }
+        // Under another name only all of its figures tell whose copy it is.
+        let mut found = None;
+        for original in originals {
+            match copied(item, runs_of(original))? {
+                Copied::Same { agree, of } if agree == of && of >= ENOUGH_FIGURES => {
+                    found.get_or_insert((original, Copied::Same { agree, of }));
+                }
+                _ => {}
+            }
+        }
+        verdicts.push(found);
     }
     let mut kept = Vec::new();
     for (mut item, verdict) in collected.into_iter().zip(verdicts) {
@@ -148,8 +164,10 @@ fn without_copies(
         let original = used.get(original).map(|file| file.name.as_str()).unwrap_or_default();
         let original = Path::new(original).file_name().unwrap_or_default().to_string_lossy();
         let why = match copied {
-            Copied::Same => format!("a summary of the run in {original} beside it, which has the same figures"),
-            Copied::Unknown => format!("by its name a copy of {original} beside it; no figure of the two can be compared"),
+            Copied::Same { .. } => format!("a summary of the run in {original} beside it, which has the same figures"),
+            Copied::Unknown => {
+                format!("by its name a copy of {original} beside it; no figure of the two can be compared")
+            }
             Copied::Other { agree, of } => {
                 let example = || format!("{agree} of {of} figures that {original} has too are the same");
                 item.issues.add(IssueCode::SummaryOfAnotherRun, || name, example);
@@ -164,10 +182,19 @@ fn without_copies(
     Ok((kept, left_alone))
 }
 
+/// So many figures that are all the same are of one run.
+const ENOUGH_FIGURES: usize = 10;
+
 /// Whether one file holds the figures of another.
 enum Copied {
-    Same,
-    Other { agree: usize, of: usize },
+    Same {
+        agree: usize,
+        of: usize,
+    },
+    Other {
+        agree: usize,
+        of: usize,
+    },
     /// They have no figure in common.
     Unknown,
 }
@@ -184,7 +211,7 @@ fn copied<'a>(item: &Collected, originals: impl Iterator<Item = &'a Collected>) 
     }
     Ok(match best {
         (_, 0) => Copied::Unknown,
-        (agree, of) if agree * 2 >= of => Copied::Same,
+        (agree, of) if agree * 2 >= of => Copied::Same { agree, of },
         (agree, of) => Copied::Other { agree, of },
     })
 }
@@ -215,27 +242,42 @@ fn settle_groups(
         }
     }
     for group in groups.into_values() {
-        let rank = |i: &usize| items.get(*i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer.rank());
-        let finest = group.iter().filter_map(rank).min();
-        let (fine, mut coarse): (Vec<usize>, Vec<usize>) = group.iter().partition(|i| rank(i) == finest);
-        coarse.sort_by_key(rank);
-        let has = |layers: fn(Layer) -> bool| {
-            let layer = |i: &&usize| items.get(**i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer);
-            group.iter().filter(|i| layer(i).is_some_and(layers)).count()
-        };
-        let beside = Beside {
-            requests: has(Layer::of_requests) > 0,
-            stages: has(|layer| matches!(layer, Layer::Stage(_))),
-            whole: has(|layer| layer == Layer::Whole) > 0,
-        };
-        for i in coarse {
-            if let Some(why) = give_way(i, &fine, &beside, items)? {
-                let name = why.file.and_then(|f| files.get(f)).cloned().unwrap_or_default();
-                left_alone.push(LeftAlone { name, why: why.text.to_string() });
-            }
-        }
+        settle_group(&group, items, files, left_alone)?;
     }
     Ok(())
+}
+
+fn settle_group(
+    group: &[usize],
+    items: &mut [Option<Collected>],
+    files: &[String],
+    left_alone: &mut Vec<LeftAlone>,
+) -> Result<(), IngestError> {
+    let rank = |i: &usize| items.get(*i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer.rank());
+    let finest = group.iter().filter_map(rank).min();
+    let (fine, mut coarse): (Vec<usize>, Vec<usize>) = group.iter().copied().partition(|i| rank(i) == finest);
+    coarse.sort_by_key(rank);
+    let has = |layers: fn(Layer) -> bool| {
+        let layer = |i: &&usize| items.get(**i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer);
+        group.iter().filter(|i| layer(i).is_some_and(layers)).count()
+    };
+    let beside = Beside {
+        requests: has(Layer::of_requests) > 0,
+        stages: has(|layer| matches!(layer, Layer::Stage(_))),
+        whole: has(|layer| layer == Layer::Whole) > 0,
+    };
+    for i in &coarse {
+        if let Some(why) = give_way(*i, &fine, &beside, items)? {
+            let name = why.file.and_then(|f| files.get(f)).cloned().unwrap_or_default();
+            left_alone.push(LeftAlone { name, why: why.text.to_string() });
+        }
+    }
+    // What is of another run may be several files of it.
+    coarse.retain(|i| items.get(*i).is_some_and(Option::is_some));
+    match coarse.is_empty() {
+        true => Ok(()),
+        false => settle_group(&coarse, items, files, left_alone),
+    }
 }
 
 /// What else there is of the run.
@@ -294,6 +336,15 @@ fn give_way(
         _ => mine.reported.clone(),
     };
     if let Some(run) = items.get_mut(target).and_then(Option::as_mut) {
+        let others = if of_a_part { None } else { of_other_requests(&item, run) };
+        let rows = match others {
+            Some(why) => {
+                let place = item.run.manifest.sources.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+                run.issues.add(IssueCode::ServerCountedOthers, || place, || why);
+                rows.iter().map(of_others).collect()
+            }
+            None => rows,
+        };
         let of = match of_a_part {
             true => Share::Part { counts: !beside.whole },
             false => Share::Whole,
@@ -301,6 +352,28 @@ fn give_way(
         take_over(run, item, rows, of)?;
     }
     Ok(None)
+}
+
+/// A window of the server's metrics may miss some requests or hold some of the stages beside it, and Prometheus
+/// extrapolates; beyond this share of the requests, and this number, its figures are of others.
+const OTHER_SHARE: f64 = 0.2;
+const OTHER_REQUESTS: f64 = 2.0;
+
+/// Says so where the server counted other requests than those of the run.
+fn of_other_requests(summary: &Collected, run: &Collected) -> Option<String> {
+    let part = summary.part.as_ref().filter(|part| matches!(part.layer, Layer::ServerStage(_) | Layer::ServerWhole))?;
+    let counted = &run.run.manifest.counted;
+    let by_client = counted.completed.map(|n| n.saturating_add(counted.failed.unwrap_or(0)));
+    let here = Some(run.run.measured).filter(|n| *n > 0).or(by_client)? as f64;
+    let is_count = |row: &&ReportedRow| row.metric == "server_requests" && row.stat == "value";
+    let there = part.reported.iter().find(is_count)?.value?;
+    let apart = (there - here).abs() > OTHER_REQUESTS.max(here * OTHER_SHARE);
+    apart.then(|| format!("the server counted {there} requests in its window, the client {here}"))
+}
+
+/// A figure of the server that is not of the requests of the run.
+fn of_others(row: &ReportedRow) -> ReportedRow {
+    ReportedRow { metric: format!("other_window.{}", row.metric), ..row.clone() }
 }
 
 /// Whether a stage is a part of the run that it goes to: one of several, or of fewer requests than there are.
@@ -345,7 +418,9 @@ fn says_the_same(
 enum Share {
     Whole,
     /// Where nothing tells the counts of the whole, they are the sum over its parts.
-    Part { counts: bool },
+    Part {
+        counts: bool,
+    },
 }
 
 /// A figure of one stage, which the rows of the whole run do not give.
@@ -358,12 +433,7 @@ fn of_stage(row: &ReportedRow, stage: u32, convention: Cow<'static, str>) -> Rep
     }
 }
 
-fn take_over(
-    run: &mut Collected,
-    summary: Collected,
-    rows: Vec<ReportedRow>,
-    share: Share,
-) -> Result<(), IngestError> {
+fn take_over(run: &mut Collected, summary: Collected, rows: Vec<ReportedRow>, share: Share) -> Result<(), IngestError> {
     let Some(part) = &mut run.part else { return Ok(()) };
     // Where both files store a figure, the finer one has more of its digits.
     let known: BTreeSet<(String, String)> =

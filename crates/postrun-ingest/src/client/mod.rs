@@ -19,6 +19,8 @@ pub(crate) mod run_rows;
 #[cfg(test)]
 pub(crate) mod run_test;
 mod same_run;
+#[cfg(test)]
+mod same_run_test;
 pub(crate) mod sends;
 pub(crate) mod sheet;
 pub(crate) mod value;

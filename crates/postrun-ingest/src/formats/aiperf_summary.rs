@@ -5,7 +5,7 @@
 //! `run_info`. Recognised by `aiperf_version`, or by `input_config` beside AIPerf's own metrics. Next to a
 //! `profile_export.jsonl` of the same run (same folder, overlapping times) it gives way to it: its figures become what
 //! the client reported, its settings and version fill the manifest. Alone it is a run without requests. The CSV holds the
-//! same figures rounded: beside this file it is left alone (aiperf_summary_csv).
+//! same figures rounded: beside this file it is left alone (aiperf_summary_csv), unless its figures are others.
 //!
 //! # Versions seen
 //! 0.13.0 with schema 1.4 (recorded); schema 1.0 to 1.5 and 0.1.1, which names no version, by their sources.
