@@ -274,8 +274,12 @@ fn once(candidates: &mut Vec<Candidate>) -> Vec<LeftAlone> {
             false => candidate,
         };
         known.named = named;
-        let why = format!("the same file as {}, which is read once", known.name());
-        left_alone.push(LeftAlone { name: goes.name(), why });
+        let (name, stays) = (goes.name(), known.name());
+        let why = match name == stays {
+            true => "named twice, and read once".to_string(),
+            false => format!("the same file as {stays}, and read once"),
+        };
+        left_alone.push(LeftAlone { name, why });
     }
     *candidates = kept;
     left_alone

@@ -7,14 +7,16 @@
 //! run ([`same_run`]), it stays one. A copy that holds the figures of a file beside it once more, rounded, adds nothing.
 //! A stage's duration, rate and counts are never those of a run of several stages.
 
+use super::copies::without_copies;
 use super::same_run;
+use super::take_over::{Share, of_other_requests, of_others, take_over};
 use crate::error::IngestError;
 use crate::input::candidate::LeftAlone;
 use crate::session::UsedFile;
 use crate::sink::Collected;
-use postrun_schema::{IssueCode, Load, Manifest, ReportedRow, SchemaError};
+use postrun_schema::{IssueCode, ReportedRow};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// How much of a run one file tells, the finest first.
@@ -119,110 +121,6 @@ pub(crate) fn settle(collected: Vec<Collected>, used: &[UsedFile]) -> Result<Lay
     settle_groups(&mut items, by_place, files, &mut left_alone)?;
     settle_groups(&mut items, by_totals, files, &mut left_alone)?;
     Ok(Layered { kept: items.into_iter().flatten().collect(), left_alone })
-}
-
-/// Leaves out what stands, with more of its digits, in another file that was read.
-fn without_copies(
-    collected: Vec<Collected>,
-    used: &[UsedFile],
-) -> Result<(Vec<Collected>, Vec<LeftAlone>), IngestError> {
-    let mut left_alone = Vec::<LeftAlone>::new();
-    let mut verdicts = Vec::new();
-    for item in &collected {
-        let name = used.get(item.file).map(|file| file.name.as_str()).unwrap_or_default();
-        let Some(format) = item.part.as_ref().and_then(|part| part.copy_of) else {
-            verdicts.push(None);
-            continue;
-        };
-        let runs_of = |file: usize| collected.iter().filter(move |other| other.file == file);
-        let originals: Vec<usize> =
-            (0..used.len()).filter(|i| used.get(*i).is_some_and(|u| u.format == format)).collect();
-        let by_name = originals.iter().find(|i| used.get(**i).is_some_and(|u| is_beside(&u.name, name)));
-        if let Some(original) = by_name {
-            verdicts.push(Some((*original, copied(item, runs_of(*original))?)));
-            continue;
-        }
-        // Under another name only all of its figures tell whose copy it is.
-        let mut found = None;
-        for original in originals {
-            match copied(item, runs_of(original))? {
-                Copied::Same { agree, of } if agree == of && of >= ENOUGH_FIGURES => {
-                    found.get_or_insert((original, Copied::Same { agree, of }));
-                }
-                _ => {}
-            }
-        }
-        verdicts.push(found);
-    }
-    let mut kept = Vec::new();
-    for (mut item, verdict) in collected.into_iter().zip(verdicts) {
-        let name = used.get(item.file).map(|file| file.name.clone()).unwrap_or_default();
-        let Some((original, copied)) = verdict else {
-            kept.push(item);
-            continue;
-        };
-        let original = used.get(original).map(|file| file.name.as_str()).unwrap_or_default();
-        let original = Path::new(original).file_name().unwrap_or_default().to_string_lossy();
-        let why = match copied {
-            Copied::Same { .. } => format!("a summary of the run in {original} beside it, which has the same figures"),
-            Copied::Unknown => {
-                format!("by its name a copy of {original} beside it; no figure of the two can be compared")
-            }
-            Copied::Other { agree, of } => {
-                let example = || format!("{agree} of {of} figures that {original} has too are the same");
-                item.issues.add(IssueCode::SummaryOfAnotherRun, || name, example);
-                kept.push(item);
-                continue;
-            }
-        };
-        if left_alone.iter().all(|left| left.name != name) {
-            left_alone.push(LeftAlone { name, why });
-        }
-    }
-    Ok((kept, left_alone))
-}
-
-/// So many figures that are all the same are of one run.
-const ENOUGH_FIGURES: usize = 10;
-
-/// Whether one file holds the figures of another.
-enum Copied {
-    Same {
-        agree: usize,
-        of: usize,
-    },
-    Other {
-        agree: usize,
-        of: usize,
-    },
-    /// They have no figure in common.
-    Unknown,
-}
-
-fn copied<'a>(item: &Collected, originals: impl Iterator<Item = &'a Collected>) -> Result<Copied, SchemaError> {
-    let mine = item.part.as_ref().map(|part| part.reported.as_slice()).unwrap_or_default();
-    let mut best = (0, 0);
-    for original in originals {
-        let (agree, of) = same_run::agreement(mine, &original.run)?;
-        // The share that agrees, without a division.
-        if best.1 == 0 || agree * best.1 > best.0 * of {
-            best = (agree, of);
-        }
-    }
-    Ok(match best {
-        (_, 0) => Copied::Unknown,
-        (agree, of) if agree * 2 >= of => Copied::Same { agree, of },
-        (agree, of) => Copied::Other { agree, of },
-    })
-}
-
-/// In one folder, and called the same but for their endings.
-fn is_beside(a: &str, b: &str) -> bool {
-    let stem = |name: &str| {
-        let whole = name.trim_end_matches(".gz").trim_end_matches(".zst");
-        Path::new(whole).with_extension("")
-    };
-    stem(a) == stem(b)
 }
 
 /// What files of one run have in common.
@@ -354,28 +252,6 @@ fn give_way(
     Ok(None)
 }
 
-/// A window of the server's metrics may miss some requests or hold some of the stages beside it, and Prometheus
-/// extrapolates; beyond this share of the requests, and this number, its figures are of others.
-const OTHER_SHARE: f64 = 0.2;
-const OTHER_REQUESTS: f64 = 2.0;
-
-/// Says so where the server counted other requests than those of the run.
-fn of_other_requests(summary: &Collected, run: &Collected) -> Option<String> {
-    let part = summary.part.as_ref().filter(|part| matches!(part.layer, Layer::ServerStage(_) | Layer::ServerWhole))?;
-    let counted = &run.run.manifest.counted;
-    let by_client = counted.completed.map(|n| n.saturating_add(counted.failed.unwrap_or(0)));
-    let here = Some(run.run.measured).filter(|n| *n > 0).or(by_client)? as f64;
-    let is_count = |row: &&ReportedRow| row.metric == "server_requests" && row.stat == "value";
-    let there = part.reported.iter().find(is_count)?.value?;
-    let apart = (there - here).abs() > OTHER_REQUESTS.max(here * OTHER_SHARE);
-    apart.then(|| format!("the server counted {there} requests in its window, the client {here}"))
-}
-
-/// A figure of the server that is not of the requests of the run.
-fn of_others(row: &ReportedRow) -> ReportedRow {
-    ReportedRow { metric: format!("other_window.{}", row.metric), ..row.clone() }
-}
-
 /// Whether a stage is a part of the run that it goes to: one of several, or of fewer requests than there are.
 fn is_of_a_part(stage: usize, run: usize, beside: &Beside, items: &[Option<Collected>]) -> bool {
     let item = |i: usize| items.get(i).and_then(Option::as_ref);
@@ -413,16 +289,6 @@ fn says_the_same(
     Ok(false)
 }
 
-/// How much of a run a summary is about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Share {
-    Whole,
-    /// Where nothing tells the counts of the whole, they are the sum over its parts.
-    Part {
-        counts: bool,
-    },
-}
-
 /// A figure of one stage, which the rows of the whole run do not give.
 fn of_stage(row: &ReportedRow, stage: u32, convention: Cow<'static, str>) -> ReportedRow {
     ReportedRow {
@@ -430,70 +296,5 @@ fn of_stage(row: &ReportedRow, stage: u32, convention: Cow<'static, str>) -> Rep
         convention,
         key: format!("stage_{stage}.{}", row.key),
         ..row.clone()
-    }
-}
-
-fn take_over(run: &mut Collected, summary: Collected, rows: Vec<ReportedRow>, share: Share) -> Result<(), IngestError> {
-    let Some(part) = &mut run.part else { return Ok(()) };
-    // Where both files store a figure, the finer one has more of its digits.
-    let known: BTreeSet<(String, String)> =
-        part.reported.iter().map(|row| (row.metric.clone(), row.stat.clone())).collect();
-    part.reported.extend(rows.into_iter().filter(|row| !known.contains(&(row.metric.clone(), row.stat.clone()))));
-    run.run.set_reported(&part.reported)?;
-    super::beside::take_extras(&mut run.run, &summary.run)?;
-    fill(&mut run.run.manifest, summary.run.manifest, share);
-    run.issues.extend(summary.issues);
-    Ok(())
-}
-
-/// What the records do not say and the summary does.
-fn fill(manifest: &mut Manifest, summary: Manifest, share: Share) {
-    if manifest.tool.version.is_none() && summary.tool.version.is_some() {
-        manifest.tool = summary.tool;
-    }
-    manifest.model = manifest.model.take().or(summary.model);
-    let (counted, theirs) = (&mut manifest.counted, summary.counted);
-    match share {
-        Share::Whole => {
-            if manifest.duration_ns.is_none() {
-                (manifest.duration_ns, manifest.duration_from_unix_ns) =
-                    (summary.duration_ns, summary.duration_from_unix_ns);
-            }
-            counted.completed = counted.completed.or(theirs.completed);
-            counted.failed = counted.failed.or(theirs.failed);
-            counted.prompt_tokens = counted.prompt_tokens.or(theirs.prompt_tokens);
-            counted.output_tokens = counted.output_tokens.or(theirs.output_tokens);
-            fill_load(&mut manifest.load, summary.load);
-        }
-        Share::Part { counts } => {
-            let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-                (Some(a), Some(b)) => Some(a.saturating_add(b)),
-                (a, b) => a.or(b),
-            };
-            if counts {
-                counted.completed = sum(counted.completed, theirs.completed);
-                counted.failed = sum(counted.failed, theirs.failed);
-            }
-        }
-    }
-    for (key, value) in summary.server {
-        manifest.server.entry(key).or_insert(value);
-    }
-    manifest.sources.extend(summary.sources);
-}
-
-fn fill_load(load: &mut Load, theirs: Load) {
-    load.unbounded |= theirs.unbounded && load.request_rate.is_none();
-    load.request_rate = load.request_rate.or(theirs.request_rate);
-    load.burstiness = load.burstiness.or(theirs.burstiness);
-    load.max_concurrency = load.max_concurrency.or(theirs.max_concurrency);
-    load.num_prompts = load.num_prompts.or(theirs.num_prompts);
-    load.dataset = load.dataset.take().or(theirs.dataset);
-    load.backend = load.backend.take().or(theirs.backend);
-    if load.date.is_none() {
-        (load.date, load.date_is_start) = (theirs.date, theirs.date_is_start);
-    }
-    for (key, value) in theirs.other {
-        load.other.entry(key).or_insert(value);
     }
 }

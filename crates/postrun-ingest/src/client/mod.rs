@@ -4,6 +4,7 @@
 pub(crate) mod answer;
 mod beside;
 pub(crate) mod body;
+mod copies;
 pub(crate) mod distribution;
 pub(crate) mod extras;
 pub(crate) mod file;
@@ -23,4 +24,5 @@ mod same_run;
 mod same_run_test;
 pub(crate) mod sends;
 pub(crate) mod sheet;
+mod take_over;
 pub(crate) mod value;

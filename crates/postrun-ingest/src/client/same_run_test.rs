@@ -78,7 +78,7 @@ fn a_summary_that_contradicts_the_records_is_another_run() {
     // Two foreign files are one foreign run.
     let other = report(4, 0, 9.0, 0.2, 0.7);
     let both = read(&[(RECORDS, requests.as_str()), (SUMMARY, &other), ("stage_0_lifecycle_metrics.json", &other)]);
-    assert_eq!(foreign(&both), (2, 1));
+    assert_eq!(foreign(&both), (2, 2));
     assert_eq!(both[0].manifest.duration_ns, None);
 }
 
@@ -86,6 +86,7 @@ fn a_summary_that_contradicts_the_records_is_another_run() {
 fn sheet(p50: &str) -> String {
     format!(
         "Metric,avg,min,max,p50\nTime to First Token (ms),20.50,10.00,31.00,{p50}\nRequest Latency (ms),90.50,80.00,99.00,91.00\n\
+             HTTP Waiting (ms),5.00,4.00,6.00,5.00\n\
              Request Throughput (requests/sec),2.00,,,\nRequest Count,4.00,,,\n"
     )
 }
@@ -102,6 +103,6 @@ fn a_copy_is_one_by_its_figures() {
         (sheet("20.00"), sheet("20.00").replace("20.50", "40.50").replace("9", "7").replace("31", "77"));
     assert_eq!(beside("profile_export_aiperf.csv", &same), 1);
     assert_eq!(beside("profile_export_aiperf.csv", &other), 2);
-    assert_eq!(beside("renamed.csv", &same), 1, "all of its figures are the same");
-    assert_eq!(beside("renamed.csv", &sheet("25.00")), 2, "not all of them");
+    assert_eq!(beside("renamed.csv", &same), 1, "its figures are the same");
+    assert_eq!(beside("renamed.csv", &other), 2);
 }
