@@ -328,3 +328,29 @@ fn many_may_write_to_one_target() {
     assert!(forced.iter().all(|c| *c == 0), "{forced:?}");
     assert_eq!(report(&target, &[])["runs"][0]["requests"]["ok"], 4);
 }
+
+#[test]
+fn a_file_that_is_named_twice_is_read_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.json");
+    std::fs::write(&path, four().to_string()).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let link = elsewhere.path().join("link.json");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    for second in [&path, &link] {
+        for inputs in [[dir.path(), second.as_path()], [second.as_path(), dir.path()]] {
+            let ran = run(["report", "--format", "json", inputs[0].to_str().unwrap(), inputs[1].to_str().unwrap()]);
+            assert_eq!(ran.json()["runs"].as_array().unwrap().len(), 1);
+            assert!(ran.stderr.contains("and read once"), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_number_of_requests_that_is_not_recorded_is_not_zero() {
+    let sheet = "Metric,avg,min,max,p50\nInter Chunk Latency (ms),20.50,10.00,31.00,20.00\n";
+    let (_d, path) = temp_file("profile_export_aiperf.csv", sheet.as_bytes());
+    assert_eq!(report(&path, &[])["runs"][0]["requests"]["total"], Value::Null);
+    let shown = run(["report", path.to_str().unwrap()]).stdout;
+    assert!(shown.contains("number of requests not recorded") && !shown.contains("0 requests"), "{shown}");
+}

@@ -29,7 +29,7 @@ use crate::steady::{self, SteadyState};
 use crate::summary::{PERCENTILES, Summary};
 use crate::timeline::{self, Timeline};
 use crate::window::Window;
-use postrun_schema::{Dataset, Manifest};
+use postrun_schema::{Dataset, Manifest, Table};
 use serde::Serialize;
 
 /// What the user asked for.
@@ -129,6 +129,13 @@ impl RunAnalysis {
     pub fn is_workload(&self) -> bool {
         let timed = self.has_latencies() || self.manifest.duration_ns.is_some() || !self.reported.is_empty();
         self.facts.arrivals.is_some() && self.requests.ok > 0 && !timed && self.manifest.clocks.server.is_none()
+    }
+
+    /// False where nothing tells how many requests there were: not measured is not zero.
+    pub fn counts_requests(&self) -> bool {
+        let counted = &self.manifest.counted;
+        let records = self.manifest.tables.get(Table::Requests.name()).is_some_and(|table| table.rows > 0);
+        records || counted.completed.is_some() || counted.failed.is_some()
     }
 
     /// A per-run figure.

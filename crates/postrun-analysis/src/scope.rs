@@ -99,7 +99,8 @@ impl Scope<'_> {
                     facts.requests = facts.ok + facts.failed;
                     facts.ended = facts.ok;
                     facts.prompt_tokens = manifest.counted.prompt_tokens;
-                    facts.output_tokens = manifest.counted.output_tokens.map(|t| t as f64);
+                    // Lengths that were asked for are not lengths that came.
+                    facts.output_tokens = manifest.counted.output_tokens.filter(|_| tokens_known).map(|t| t as f64);
                     facts.mean_output_tokens = None;
                 }
             }

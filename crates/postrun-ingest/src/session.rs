@@ -13,6 +13,7 @@ use crate::server::merge;
 use crate::server::recording::{Located, ServerSink};
 use crate::sink::{self, Collected, RunSink, sanitize, settle};
 use postrun_schema::{IssueCode, Manifest, Staging};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -245,8 +246,43 @@ fn candidates(inputs: &[Input]) -> Result<(Vec<Candidate>, Vec<LeftAlone>), Inge
             }),
         }
     }
+    left_alone.extend(once(&mut out));
     label::tell_apart(&mut out);
     Ok((out, left_alone))
+}
+
+/// A file that was named twice, by itself and with its folder or through a link, is one file: that of its folder, where
+/// the others of its run lie.
+fn once(candidates: &mut Vec<Candidate>) -> Vec<LeftAlone> {
+    let mut kept: Vec<Candidate> = Vec::new();
+    let mut places: HashMap<PathBuf, usize> = HashMap::new();
+    let mut left_alone = Vec::new();
+    for candidate in candidates.drain(..) {
+        let real = match &candidate.input {
+            Input::Path(path) => std::fs::canonicalize(path).ok(),
+            Input::Stdin => None,
+        };
+        let known = real.as_ref().and_then(|real| places.get(real)).and_then(|at| kept.get_mut(*at));
+        let Some(known) = known else {
+            places.extend(real.map(|real| (real, kept.len())));
+            kept.push(candidate);
+            continue;
+        };
+        let named = known.named || candidate.named;
+        let goes = match known.group.as_os_str().is_empty() && !candidate.group.as_os_str().is_empty() {
+            true => std::mem::replace(known, candidate),
+            false => candidate,
+        };
+        known.named = named;
+        let (name, stays) = (goes.name(), known.name());
+        let why = match name == stays {
+            true => "named twice, and read once".to_string(),
+            false => format!("the same file as {stays}, and read once"),
+        };
+        left_alone.push(LeftAlone { name, why });
+    }
+    *candidates = kept;
+    left_alone
 }
 
 fn nothing_found(inputs: &[Input], left_alone: &[LeftAlone]) -> IngestError {

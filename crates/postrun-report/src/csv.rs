@@ -20,7 +20,7 @@ pub fn to_csv(reports: &Reports) -> String {
         out.label = csv_field(&run.manifest.label);
         let whole = if run.window.is_some() { "window" } else { "whole" };
         let counts = [("total", run.requests.total), ("ok", run.requests.ok), ("failed", run.requests.failed)];
-        for (stat, n) in counts {
+        for (stat, n) in counts.into_iter().filter(|_| run.counts_requests()) {
             out.row((whole, None, None), "requests", stat, n as f64, "requests");
         }
         if let Some(n) = run.facts.arrivals {

@@ -46,7 +46,10 @@ pub(crate) fn headline(a: &RunAnalysis) -> Section {
     } else if a.is_workload() {
         s.lines.push(workload_line(a));
     } else {
-        s.lines.push(requests);
+        s.lines.push(match a.counts_requests() {
+            true => requests,
+            false => "number of requests not recorded".to_string(),
+        });
         s.lines.push(load_line(a));
     }
     let file = |f: &postrun_schema::SourceFile| format!("{} ({}, {})", f.name, bytes(f.bytes), f.format);

@@ -124,11 +124,11 @@ struct WindowS {
 
 #[derive(Serialize)]
 struct Requests {
-    total: u64,
-    ok: u64,
-    failed: u64,
-    incomplete: u64,
-    not_measured: u64,
+    total: Option<u64>,
+    ok: Option<u64>,
+    failed: Option<u64>,
+    incomplete: Option<u64>,
+    not_measured: Option<u64>,
 }
 
 /// One distribution; percentiles are keys `p50` … beside the rest.
@@ -247,6 +247,7 @@ struct Quality<'a> {
 fn run(report: &report::Report) -> Run<'_> {
     let a = &report.run;
     let m = &a.manifest;
+    let known = |n: u64| a.counts_requests().then_some(n);
     Run {
         label: &m.label,
         tool: &m.tool.name,
@@ -268,11 +269,11 @@ fn run(report: &report::Report) -> Run<'_> {
         sources: m.sources.iter().map(source).collect(),
         window: a.window.map(|w| WindowS { start_s: w.start_ns as f64 / 1e9, end_s: w.end_ns as f64 / 1e9 }),
         requests: Requests {
-            total: a.requests.total,
-            ok: a.requests.ok,
-            failed: a.requests.failed,
-            incomplete: a.requests.incomplete,
-            not_measured: a.requests.not_measured,
+            total: known(a.requests.total),
+            ok: known(a.requests.ok),
+            failed: known(a.requests.failed),
+            incomplete: known(a.requests.incomplete),
+            not_measured: known(a.requests.not_measured),
         },
         failure_rate: a.value("failure_rate"),
         metrics: distributions(&a.metrics),

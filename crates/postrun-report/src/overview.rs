@@ -120,6 +120,7 @@ pub(crate) fn overview(reports: &[Report]) -> Section {
                 workloads.push(format!("{} of {name}", a.requests.total));
                 [None, None]
             }
+            false if !a.counts_requests() => [None, None],
             false => [Some(a.requests.ok), Some(a.requests.failed)],
         };
         let count = |n: Option<u64>| cell(n.map(|n| n.to_string()));

@@ -72,11 +72,13 @@ pub enum IssueCode {
     MissingRecords,
     RepeatedRecord,
     JournalBeside,
+    SummaryOfAnotherRun,
+    ServerCountedOthers,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 53] = [
+    pub const ALL: [IssueCode; 55] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -130,6 +132,8 @@ impl IssueCode {
         IssueCode::MissingRecords,
         IssueCode::RepeatedRecord,
         IssueCode::JournalBeside,
+        IssueCode::SummaryOfAnotherRun,
+        IssueCode::ServerCountedOthers,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -230,6 +234,12 @@ impl IssueCode {
                 "the compressed file is cut or damaged; what stood before the damage was read, what came after it is missing"
             }
             IssueCode::FileNotUsed => "a file that was named holds nothing usable; the figures are without it",
+            IssueCode::SummaryOfAnotherRun => {
+                "this summary lies beside the records of a run and contradicts them; it is a run of its own, and nothing of it was taken"
+            }
+            IssueCode::ServerCountedOthers => {
+                "the server's figures are over other requests than the run's: they are kept apart, and stand beside none of its own"
+            }
             IssueCode::OtherModel => {
                 "the server served another model than the client asked for: the file may be of another server"
             }

@@ -76,8 +76,11 @@ pub struct Load {
     pub dataset: Option<String>,
     /// API or backend the client spoke.
     pub backend: Option<String>,
-    /// Local time at which the client saved the file, as recorded.
+    /// Local time at which the client saved the file, as recorded, or at which it began.
     pub date: Option<String>,
+    /// `date` is when the client began.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub date_is_start: bool,
     /// Everything else the client recorded of its settings, as text.
     pub other: BTreeMap<String, String>,
 }

@@ -57,6 +57,7 @@ fn describe(dataset: &Dataset, a: &RunAnalysis, out: &mut String) {
     };
     line(match a.is_workload() {
         true => format!("  requests      {} arrivals with lengths, no answers; {records}", r.total),
+        false if !a.counts_requests() => format!("  requests      number not recorded; {records}"),
         false => format!("  requests      {} ok, {} failed; {records}", r.ok, r.failed),
     });
     if let Some(s) = a.facts.duration_s {

@@ -130,11 +130,12 @@ fn statistics(summary: &Summary, units: &str, scale: f64) -> Value {
 }
 
 fn requests(run: &RunAnalysis, lengths: &Lengths) -> Value {
+    let known = run.counts_requests();
     let length = |summary: &Option<Summary>| summary.as_ref().map(|s| statistics(s, "count", 1.0));
     object([
-        ("total", Some(json!(run.requests.total))),
-        ("failures", Some(json!(run.requests.failed))),
-        ("incomplete", Some(json!(run.requests.incomplete))),
+        ("total", known.then(|| json!(run.requests.total))),
+        ("failures", known.then(|| json!(run.requests.failed))),
+        ("incomplete", known.then(|| json!(run.requests.incomplete))),
         ("input_length", length(&lengths.prompt)),
         ("output_length", length(&lengths.output)),
     ])

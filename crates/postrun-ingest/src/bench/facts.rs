@@ -140,6 +140,7 @@ fn load(scalars: &Scalars) -> Load {
         dataset: text(scalars, "dataset_name"),
         backend: text(scalars, "backend").or_else(|| text(scalars, "endpoint_type")),
         date: text(scalars, "date"),
+        date_is_start: false,
         other,
     }
 }

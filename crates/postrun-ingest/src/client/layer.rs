@@ -3,16 +3,20 @@
 //! Load generators write a summary next to the records it sums up. Of the files of one run only the finest layer becomes
 //! runs. A coarser file gives way: the figures it stores become what the client reported of the run, and the settings it
 //! names fill the gaps of the manifest. Files are of one run where they are of one tool and lie in one folder under one
-//! key, or where both hold the same totals, wherever they lie. Where times tell that a summary is of another run, it
-//! stays one. A copy that holds the figures of a file beside it once more, rounded, adds nothing.
+//! key, or where both hold the same totals, wherever they lie. Where times or figures tell that a summary is of another
+//! run ([`same_run`]), it stays one. A copy that holds the figures of a file beside it once more, rounded, adds nothing.
+//! A stage's duration, rate and counts are never those of a run of several stages.
 
+use super::copies::without_copies;
+use super::same_run;
+use super::take_over::{Share, of_other_requests, of_others, take_over};
 use crate::error::IngestError;
 use crate::input::candidate::LeftAlone;
 use crate::session::UsedFile;
 use crate::sink::Collected;
-use postrun_schema::{Load, Manifest, ReportedRow};
+use postrun_schema::{IssueCode, ReportedRow};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// How much of a run one file tells, the finest first.
@@ -105,7 +109,7 @@ pub(crate) struct Layered {
 /// Lets coarser files give way to finer ones of their run.
 pub(crate) fn settle(collected: Vec<Collected>, used: &[UsedFile]) -> Result<Layered, IngestError> {
     let files: Vec<String> = used.iter().map(|file| file.name.clone()).collect();
-    let (collected, mut left_alone) = without_copies(collected, used);
+    let (collected, mut left_alone) = without_copies(collected, used)?;
     let files = files.as_slice();
     let by_place = |item: &Collected, part: &Part| {
         let name = files.get(item.file).map(String::as_str).unwrap_or_default();
@@ -117,34 +121,6 @@ pub(crate) fn settle(collected: Vec<Collected>, used: &[UsedFile]) -> Result<Lay
     settle_groups(&mut items, by_place, files, &mut left_alone)?;
     settle_groups(&mut items, by_totals, files, &mut left_alone)?;
     Ok(Layered { kept: items.into_iter().flatten().collect(), left_alone })
-}
-
-/// Leaves out what stands, with more of its digits, in another file that was read.
-fn without_copies(collected: Vec<Collected>, used: &[UsedFile]) -> (Vec<Collected>, Vec<LeftAlone>) {
-    let (mut kept, mut left_alone) = (Vec::new(), Vec::<LeftAlone>::new());
-    for item in collected {
-        let name = used.get(item.file).map(|file| file.name.clone()).unwrap_or_default();
-        let of = |format| used.iter().find(|other| other.format == format && is_beside(&other.name, &name));
-        let Some(original) = item.part.as_ref().and_then(|part| part.copy_of).and_then(of) else {
-            kept.push(item);
-            continue;
-        };
-        if left_alone.iter().all(|left| left.name != name) {
-            let original = Path::new(&original.name).file_name().unwrap_or_default().to_string_lossy();
-            let why = format!("a summary of the run in {original} beside it, which has the same figures");
-            left_alone.push(LeftAlone { name, why });
-        }
-    }
-    (kept, left_alone)
-}
-
-/// In one folder, and called the same but for their endings.
-fn is_beside(a: &str, b: &str) -> bool {
-    let stem = |name: &str| {
-        let whole = name.trim_end_matches(".gz").trim_end_matches(".zst");
-        Path::new(whole).with_extension("")
-    };
-    stem(a) == stem(b)
 }
 
 /// What files of one run have in common.
@@ -164,30 +140,49 @@ fn settle_groups(
         }
     }
     for group in groups.into_values() {
-        let rank = |i: &usize| items.get(*i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer.rank());
-        let finest = group.iter().filter_map(rank).min();
-        let (fine, mut coarse): (Vec<usize>, Vec<usize>) = group.iter().partition(|i| rank(i) == finest);
-        coarse.sort_by_key(rank);
-        let has = |layers: fn(Layer) -> bool| {
-            let layer = |i: &&usize| items.get(**i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer);
-            group.iter().filter(|i| layer(i).is_some_and(layers)).count()
-        };
-        let beside =
-            Beside { requests: has(Layer::of_requests) > 0, stages: has(|layer| matches!(layer, Layer::Stage(_))) };
-        for i in coarse {
-            if let Some(why) = give_way(i, &fine, &beside, items)? {
-                let name = why.file.and_then(|f| files.get(f)).cloned().unwrap_or_default();
-                left_alone.push(LeftAlone { name, why: why.text.to_string() });
-            }
-        }
+        settle_group(&group, items, files, left_alone)?;
     }
     Ok(())
+}
+
+fn settle_group(
+    group: &[usize],
+    items: &mut [Option<Collected>],
+    files: &[String],
+    left_alone: &mut Vec<LeftAlone>,
+) -> Result<(), IngestError> {
+    let rank = |i: &usize| items.get(*i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer.rank());
+    let finest = group.iter().filter_map(rank).min();
+    let (fine, mut coarse): (Vec<usize>, Vec<usize>) = group.iter().copied().partition(|i| rank(i) == finest);
+    coarse.sort_by_key(rank);
+    let has = |layers: fn(Layer) -> bool| {
+        let layer = |i: &&usize| items.get(**i).and_then(Option::as_ref)?.part.as_ref().map(|p| p.layer);
+        group.iter().filter(|i| layer(i).is_some_and(layers)).count()
+    };
+    let beside = Beside {
+        requests: has(Layer::of_requests) > 0,
+        stages: has(|layer| matches!(layer, Layer::Stage(_))),
+        whole: has(|layer| layer == Layer::Whole) > 0,
+    };
+    for i in &coarse {
+        if let Some(why) = give_way(*i, &fine, &beside, items)? {
+            let name = why.file.and_then(|f| files.get(f)).cloned().unwrap_or_default();
+            left_alone.push(LeftAlone { name, why: why.text.to_string() });
+        }
+    }
+    // What is of another run may be several files of it.
+    coarse.retain(|i| items.get(*i).is_some_and(Option::is_some));
+    match coarse.is_empty() {
+        true => Ok(()),
+        false => settle_group(&coarse, items, files, left_alone),
+    }
 }
 
 /// What else there is of the run.
 struct Beside {
     requests: bool,
     stages: usize,
+    whole: bool,
 }
 
 /// Why a file is no run.
@@ -219,6 +214,10 @@ fn give_way(
         [one] => *one,
         _ => coarse,
     };
+    let of_a_part = target != coarse && is_of_a_part(coarse, target, beside, items);
+    if target != coarse && !says_the_same(coarse, target, of_a_part, items)? {
+        return Ok(None);
+    }
     let Some(item) = items.get_mut(coarse).and_then(Option::take) else { return Ok(None) };
     let left_out = |text| Ok(Some(LeftOut { file: Some(item.file), text }));
     let rows = match mine.layer {
@@ -226,7 +225,7 @@ fn give_way(
             return left_out("sums up one of several runs here; name the two alone");
         }
         _ if target == coarse => return left_out("sums up the stages, which were read one by one"),
-        Layer::Stage(n) if beside.stages > 1 => {
+        Layer::Stage(n) if of_a_part => {
             mine.reported.iter().map(|row| of_stage(row, n, "stages_not_marked".into())).collect()
         }
         Layer::ServerStage(n) if !of_stages => {
@@ -235,9 +234,59 @@ fn give_way(
         _ => mine.reported.clone(),
     };
     if let Some(run) = items.get_mut(target).and_then(Option::as_mut) {
-        take_over(run, item, rows)?;
+        let others = if of_a_part { None } else { of_other_requests(&item, run) };
+        let rows = match others {
+            Some(why) => {
+                let place = item.run.manifest.sources.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+                run.issues.add(IssueCode::ServerCountedOthers, || place, || why);
+                rows.iter().map(of_others).collect()
+            }
+            None => rows,
+        };
+        let of = match of_a_part {
+            true => Share::Part { counts: !beside.whole },
+            false => Share::Whole,
+        };
+        take_over(run, item, rows, of)?;
     }
     Ok(None)
+}
+
+/// Whether a stage is a part of the run that it goes to: one of several, or of fewer requests than there are.
+fn is_of_a_part(stage: usize, run: usize, beside: &Beside, items: &[Option<Collected>]) -> bool {
+    let item = |i: usize| items.get(i).and_then(Option::as_ref);
+    let (Some(stage), Some(run)) = (item(stage), item(run)) else { return false };
+    let layer = |item: &Collected| item.part.as_ref().map(|part| part.layer);
+    match (layer(stage), layer(run)) {
+        (Some(Layer::ServerStage(_)), Some(Layer::Stage(_))) => false,
+        (Some(Layer::ServerStage(_)), _) => true,
+        (Some(Layer::Stage(_)), _) => {
+            let counted = &stage.run.manifest.counted;
+            let all = counted.completed.map(|n| n.saturating_add(counted.failed.unwrap_or(0)));
+            beside.stages > 1 || all.is_some_and(|all| all < run.run.measured)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a summary can be of the requests that it lies beside; where it cannot, it says why.
+fn says_the_same(
+    coarse: usize,
+    target: usize,
+    of_a_part: bool,
+    items: &mut [Option<Collected>],
+) -> Result<bool, IngestError> {
+    let item = |i: usize| items.get(i).and_then(Option::as_ref);
+    let (Some(summary), Some(run)) = (item(coarse), item(target)) else { return Ok(true) };
+    let reported = summary.part.as_ref().map(|part| part.reported.as_slice()).unwrap_or_default();
+    let Some(why) = same_run::contradiction(&run.run, &summary.run.manifest, reported, !of_a_part)? else {
+        return Ok(true);
+    };
+    if let Some(summary) = items.get_mut(coarse).and_then(Option::as_mut) {
+        let place = summary.run.manifest.sources.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+        summary.issues.add(IssueCode::SummaryOfAnotherRun, || place, || why);
+    }
+    Ok(false)
 }
 
 /// A figure of one stage, which the rows of the whole run do not give.
@@ -247,53 +296,5 @@ fn of_stage(row: &ReportedRow, stage: u32, convention: Cow<'static, str>) -> Rep
         convention,
         key: format!("stage_{stage}.{}", row.key),
         ..row.clone()
-    }
-}
-
-fn take_over(run: &mut Collected, summary: Collected, rows: Vec<ReportedRow>) -> Result<(), IngestError> {
-    let Some(part) = &mut run.part else { return Ok(()) };
-    // Where both files store a figure, the finer one has more of its digits.
-    let known: BTreeSet<(String, String)> =
-        part.reported.iter().map(|row| (row.metric.clone(), row.stat.clone())).collect();
-    part.reported.extend(rows.into_iter().filter(|row| !known.contains(&(row.metric.clone(), row.stat.clone()))));
-    run.run.set_reported(&part.reported)?;
-    super::beside::take_extras(&mut run.run, &summary.run)?;
-    fill(&mut run.run.manifest, summary.run.manifest);
-    run.issues.extend(summary.issues);
-    Ok(())
-}
-
-/// What the records do not say and the summary does.
-fn fill(manifest: &mut Manifest, summary: Manifest) {
-    if manifest.tool.version.is_none() && summary.tool.version.is_some() {
-        manifest.tool = summary.tool;
-    }
-    manifest.model = manifest.model.take().or(summary.model);
-    if manifest.duration_ns.is_none() {
-        (manifest.duration_ns, manifest.duration_from_unix_ns) = (summary.duration_ns, summary.duration_from_unix_ns);
-    }
-    let (counted, theirs) = (&mut manifest.counted, summary.counted);
-    counted.completed = counted.completed.or(theirs.completed);
-    counted.failed = counted.failed.or(theirs.failed);
-    counted.prompt_tokens = counted.prompt_tokens.or(theirs.prompt_tokens);
-    counted.output_tokens = counted.output_tokens.or(theirs.output_tokens);
-    fill_load(&mut manifest.load, summary.load);
-    for (key, value) in summary.server {
-        manifest.server.entry(key).or_insert(value);
-    }
-    manifest.sources.extend(summary.sources);
-}
-
-fn fill_load(load: &mut Load, theirs: Load) {
-    load.unbounded |= theirs.unbounded && load.request_rate.is_none();
-    load.request_rate = load.request_rate.or(theirs.request_rate);
-    load.burstiness = load.burstiness.or(theirs.burstiness);
-    load.max_concurrency = load.max_concurrency.or(theirs.max_concurrency);
-    load.num_prompts = load.num_prompts.or(theirs.num_prompts);
-    load.dataset = load.dataset.take().or(theirs.dataset);
-    load.backend = load.backend.take().or(theirs.backend);
-    load.date = load.date.take().or(theirs.date);
-    for (key, value) in theirs.other {
-        load.other.entry(key).or_insert(value);
     }
 }

@@ -4,6 +4,7 @@
 pub(crate) mod answer;
 mod beside;
 pub(crate) mod body;
+mod copies;
 pub(crate) mod distribution;
 pub(crate) mod extras;
 pub(crate) mod file;
@@ -18,6 +19,10 @@ pub(crate) mod row_spool;
 pub(crate) mod run_rows;
 #[cfg(test)]
 pub(crate) mod run_test;
+mod same_run;
+#[cfg(test)]
+mod same_run_test;
 pub(crate) mod sends;
 pub(crate) mod sheet;
+mod take_over;
 pub(crate) mod value;

@@ -5,7 +5,7 @@
 //! `run_info`. Recognised by `aiperf_version`, or by `input_config` beside AIPerf's own metrics. Next to a
 //! `profile_export.jsonl` of the same run (same folder, overlapping times) it gives way to it: its figures become what
 //! the client reported, its settings and version fill the manifest. Alone it is a run without requests. The CSV holds the
-//! same figures rounded: beside this file it is left alone (aiperf_summary_csv).
+//! same figures rounded: beside this file it is left alone (aiperf_summary_csv), unless its figures are others.
 //!
 //! # Versions seen
 //! 0.13.0 with schema 1.4 (recorded); schema 1.0 to 1.5 and 0.1.1, which names no version, by their sources.
@@ -135,6 +135,7 @@ impl Summary {
         manifest.model = model.or(older).and_then(Tree::text).map(String::from);
         manifest.load = load(&self.config);
         manifest.load.date = self.text("start_time");
+        manifest.load.date_is_start = true;
         let span = self.unix_ns("start_time").zip(self.unix_ns("end_time")).map(|(from, to)| to.saturating_sub(from));
         manifest.duration_ns = span.filter(|ns| *ns > 0);
         manifest.duration_from_unix_ns = manifest.duration_ns.and_then(|_| self.unix_ns("start_time"));

@@ -148,6 +148,7 @@ impl Step {
         load.max_concurrency = config.get("max_vus").count().filter(|n| *n > 0);
         load.unbounded = rate.is_none() && load.max_concurrency.is_some();
         load.date = report.started.text().map(String::from);
+        load.date_is_start = true;
         for (key, value) in [("id", self.entry.get("id")), ("executor_type", self.entry.get("executor_type"))] {
             if let Some(text) = value.text() {
                 load.other.insert(key.to_string(), shorten(text.to_string(), 200));

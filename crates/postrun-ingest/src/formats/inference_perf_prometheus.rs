@@ -17,7 +17,8 @@
 //! - Counts are increases as Prometheus extrapolates them, cut to whole numbers, as are the mean lengths.
 //! - `num_preemptions_total.mean` and `num_requests_swapped.mean` are totals, whatever they are called.
 //! - The window runs past the end of the stage, by the interval of the scrapes and two seconds; the summary's counts from
-//!   the start of the program.
+//!   the start of the program. Where its count is more than a fifth away from the client's, the figures are of other
+//!   requests: they are called `other_window.…`, and stand beside none of the run.
 //! - The client stores 0 where Prometheus had no answer. A 0 may be that; it is kept as it stands.
 //!
 //! # What is not recorded
@@ -155,6 +156,7 @@ fn of(key: &str) -> (Named, f64) {
 mod tests {
     use super::*;
     use crate::client::run_test::{cut_everywhere, mutate_at_random, read, read_files};
+    use postrun_schema::IssueCode;
 
     const REPORT: &str = r#"{"load_summary": {}, "successes": {"count": 40, "rate": 2.5,
         "prompt_len": {"mean": 100, "rate": 250.0}, "queue_len": {"mean": 3},
@@ -209,6 +211,29 @@ mod tests {
         assert!(names.contains(&"stage_2.server_waiting mean".to_string()), "{names:?}");
         let alone = read_files(None, &[stage, ("summary_prometheus_metrics.json", REPORT.as_bytes())]).unwrap();
         assert_eq!(alone.iter().map(|run| run.manifest.label.as_str()).collect::<Vec<_>>(), ["stage2"]);
+    }
+
+    #[test]
+    fn figures_over_other_requests_are_not_those_of_the_run() {
+        let stage = ("stage_1_lifecycle_metrics.json", LIFECYCLE.as_bytes());
+        let read_with = |count: &str| {
+            let report = REPORT.replace("\"count\": 40", count);
+            read_files(None, &[stage, ("stage_1_prometheus_metrics.json", report.as_bytes())]).unwrap().remove(0)
+        };
+        let names = |run: &crate::client::run_test::ReadRun| -> Vec<String> {
+            run.reported()
+                .into_iter()
+                .map(|(name, ..)| name)
+                .filter(|name| name.contains("server_e2e_ms mean"))
+                .collect()
+        };
+        let (own, others) = (read_with("\"count\": 44"), read_with("\"count\": 937"));
+        assert_eq!(
+            (own.issue(IssueCode::ServerCountedOthers), names(&own)),
+            (0, vec!["server_e2e_ms mean".to_string()])
+        );
+        assert_eq!(others.issue(IssueCode::ServerCountedOthers), 1);
+        assert_eq!(names(&others), ["other_window.server_e2e_ms mean"]);
     }
 
     #[test]

@@ -193,6 +193,7 @@ fn summary(object: &Object, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
         manifest.tool.version = object.get("profiler_version").text().map(String::from);
         manifest.tool.how_known = "the summary names it".to_string();
         manifest.load.date = object.get("started_at").text().map(String::from);
+        manifest.load.date_is_start = true;
         manifest.load.unbounded = object.get("arrival_mode").text() == Some("closed");
         manifest.load.num_prompts = total(requests.get("total"));
         settings(&mut manifest.load, object.members(), &["model", "profiler_version", "started_at"]);

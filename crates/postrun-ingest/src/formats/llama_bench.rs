@@ -150,6 +150,7 @@ impl Test {
         manifest.load.max_concurrency = Some(1);
         manifest.load.backend = self.0.get("backends").text().map(String::from);
         manifest.load.date = self.0.get("test_time").text().map(String::from);
+        manifest.load.date_is_start = true;
         for (key, value) in self.0.members() {
             let figure = key.ends_with("_ns") || key.ends_with("_ts");
             let told = ["model_filename", "backends", "test_time"].contains(&key.as_str());

@@ -187,6 +187,7 @@ fn commit(
     manifest.load.dataset = text("qsl_name");
     manifest.load.backend = Some(scenario.clone()).filter(|s| !s.is_empty());
     manifest.load.date = text("test_datetime");
+    manifest.load.date_is_start = true;
     let samples = total(get("generated_query_count")).zip(total(get("generated_samples_per_query")));
     manifest.load.num_prompts = samples.and_then(|(queries, each)| queries.checked_mul(each));
     manifest.counted.completed = manifest.load.num_prompts;

@@ -9,7 +9,7 @@ use super::join::{self, JoinRule, Joined};
 use super::recording::{Recording, ServerRequest};
 use super::request::requests_of;
 use super::spool::Curve;
-use super::zone::{self, ZONE_NS, centred, local_ns};
+use super::zone::{self, ZONE_NS, centred, saved_local_ns, started_unix_ns};
 use crate::error::IngestError;
 use crate::sink::Collected;
 use crate::text::stamp::StampClock;
@@ -21,6 +21,8 @@ const SAVED_LATEST_NS: i64 = 20 * SECOND;
 /// … and what is computed first grows with the run: a tenth of its time, up to a minute.
 const SAVED_PART: i64 = 10;
 const SAVED_AT_ALL_NS: i64 = 60 * SECOND;
+/// A stage of a sweep begins so long after the client did, at most.
+const STARTED_LATEST_NS: i64 = 3600 * SECOND;
 /// What the client sampled of its machine may begin or end this long before or after a run: each stage has its part.
 const BESIDE_NS: i64 = SECOND;
 /// What two wall clocks that nothing could compare are taken to differ by.
@@ -42,6 +44,8 @@ pub(crate) struct Evidence {
     model: Option<String>,
     /// Local time at which the client saved its file, as if it were UTC.
     saved_local_ns: Option<i64>,
+    /// When it began, in Unix time.
+    started_unix_ns: Option<i64>,
     pub(super) weighed: Vec<Weighed>,
 }
 
@@ -64,6 +68,8 @@ pub(crate) struct Weighed {
     device: bool,
     /// Models of client and server, where they differ.
     pub other_model: Option<String>,
+    /// Its clock puts the run where the client says that it began, which another server's would hardly do.
+    when_started: bool,
     /// What its clock showed at the origin of the run's server times.
     pub origin_ns: Option<i64>,
 }
@@ -80,7 +86,8 @@ impl Evidence {
             client_formats: run.run.manifest.sources.iter().map(|source| source.format.clone()).collect(),
             user_offset_ns,
             model: run.run.manifest.model.clone(),
-            saved_local_ns: run.run.manifest.load.date.as_deref().and_then(local_ns),
+            saved_local_ns: saved_local_ns(&run.run.manifest.load),
+            started_unix_ns: started_unix_ns(&run.run.manifest.load),
             weighed: Vec::new(),
         })
     }
@@ -110,6 +117,7 @@ impl Evidence {
             user_offset_ns: None,
             model: None,
             saved_local_ns: None,
+            started_unix_ns: None,
             weighed: Vec::new(),
         }
     }
@@ -151,6 +159,10 @@ impl Evidence {
                 TokenFit::Silent => align_levels::from_levels(&self.trace, &levels(recording), resolution, &credible),
             }
         });
+        let when_started = recording.clock == StampClock::Unix
+            && self.started_unix_ns.zip(alignment.as_ref()).is_some_and(|(started, a)| {
+                (SAVED_EARLIEST_NS..=STARTED_LATEST_NS).contains(&a.origin_ns.saturating_sub(started))
+            });
         let times = requests.iter().filter_map(|r| r.arrival_ns);
         let span = recording.samples.span().into_iter().flat_map(|(a, b)| [a, b]);
         let all: Vec<i64> = times.chain(span).chain(recording.events.iter().map(|e| e.at_ns)).collect();
@@ -167,6 +179,7 @@ impl Evidence {
             refuted,
             device: recording.samples.is_of_devices(),
             other_model: self.other_model(recording),
+            when_started,
             origin_ns: None,
         });
     }
@@ -352,7 +365,7 @@ impl Weighed {
         let own_clock = matches!(self.clock, StampClock::Client(_)) && self.alignment.is_some();
         self.joined.is_some()
             || own_clock
-            || (self.other_model.is_none() && self.alignment.as_ref().is_some_and(inside))
+            || ((self.other_model.is_none() || self.when_started) && self.alignment.as_ref().is_some_and(inside))
     }
 
     /// Its place in the run rests on something, so it speaks before those whose place does not.

@@ -1,7 +1,8 @@
 //! Local times: the zone of a clock that does not say its own.
 
 use super::align::SECOND;
-use crate::text::stamp::days_from_civil;
+use crate::text::stamp::{CivilStamp, days_from_civil};
+use postrun_schema::Load;
 
 /// Zones of the world lie a multiple of this apart.
 pub(super) const ZONE_NS: i64 = 900 * SECOND;
@@ -15,8 +16,19 @@ pub(super) fn centred(ns: i64, step: i64) -> i64 {
     (ns.saturating_add(step / 2)).rem_euclid(step) - step / 2
 }
 
+/// When the client saved its file, as if its local time were UTC, where that is what its date is of.
+pub(super) fn saved_local_ns(load: &Load) -> Option<i64> {
+    load.date.as_deref().filter(|_| !load.date_is_start).and_then(local_ns)
+}
+
+/// When the client began, in Unix time, where its date is of that and names its zone.
+pub(super) fn started_unix_ns(load: &Load) -> Option<i64> {
+    let (stamp, _) = CivilStamp::parse(load.date.as_deref().filter(|_| load.date_is_start)?)?;
+    stamp.zone_ns.and(stamp.year).map(|year| stamp.at_ns(year))
+}
+
 /// `20261130-074000` as if it were UTC.
-pub(super) fn local_ns(date: &str) -> Option<i64> {
+fn local_ns(date: &str) -> Option<i64> {
     let (day, time) = date.split_once('-')?;
     let part = |text: &str, from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
     if day.len() != 8 || time.len() != 6 {
@@ -54,6 +66,18 @@ pub(super) fn by_span(span: (i64, i64), unix: i64, run_ns: i64, known: Option<i6
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_date_is_of_the_start_or_of_the_saving() {
+        let load = |date: &str, date_is_start| Load { date: Some(date.to_string()), date_is_start, ..Load::default() };
+        let started = 1_796_023_788 * SECOND;
+        assert_eq!(started_unix_ns(&load("2026-11-30T07:29:48+0000", true)), Some(started));
+        assert_eq!(started_unix_ns(&load("2026-11-30T08:29:48+01:00", true)), Some(started));
+        assert_eq!(started_unix_ns(&load("2026-11-30T07:29:48", true)), None, "of no zone");
+        assert_eq!(started_unix_ns(&load("2026-11-30T07:29:48Z", false)), None, "when the file was saved");
+        assert_eq!(saved_local_ns(&load("20261130-072948", false)), Some(started));
+        assert_eq!(saved_local_ns(&load("20261130-072948", true)), None);
+    }
 
     #[test]
     fn the_zone_of_a_device_is_told_by_the_only_one_that_covers_the_run() {
