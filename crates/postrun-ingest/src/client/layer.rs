@@ -12,8 +12,11 @@ use crate::session::UsedFile;
 use crate::sink::Collected;
 use postrun_schema::{Load, Manifest, ReportedRow};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// Largest relative difference between two figures that are the same, stored with unlike digits.
+const SAME: f64 = 1e-6;
 
 /// How much of a run one file tells, the finest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -252,10 +255,14 @@ fn of_stage(row: &ReportedRow, stage: u32, convention: Cow<'static, str>) -> Rep
 
 fn take_over(run: &mut Collected, summary: Collected, rows: Vec<ReportedRow>) -> Result<(), IngestError> {
     let Some(part) = &mut run.part else { return Ok(()) };
-    // Where both files store a figure, the finer one has more of its digits.
-    let known: BTreeSet<(String, String)> =
-        part.reported.iter().map(|row| (row.metric.clone(), row.stat.clone())).collect();
-    part.reported.extend(rows.into_iter().filter(|row| !known.contains(&(row.metric.clone(), row.stat.clone()))));
+    // Where both files store a figure, the finer one has more of its digits. What contradicts it is kept, to be compared too.
+    let known: BTreeMap<(String, String), Option<f64>> =
+        part.reported.iter().map(|row| ((row.metric.clone(), row.stat.clone()), row.value)).collect();
+    let is_known = |row: &ReportedRow| {
+        let same = known.get(&(row.metric.clone(), row.stat.clone()))?.zip(row.value);
+        Some(same.is_none_or(|(a, b)| (a - b).abs() <= SAME * a.abs().max(b.abs())))
+    };
+    part.reported.extend(rows.into_iter().filter(|row| is_known(row) != Some(true)));
     run.run.set_reported(&part.reported)?;
     super::beside::take_extras(&mut run.run, &summary.run)?;
     fill(&mut run.run.manifest, summary.run.manifest);
