@@ -66,6 +66,54 @@ fn every_convention_computes_or_says_what_is_missing() {
     assert!(missing.contains("meant to be sent") && missing.contains("mlperf"), "{missing}");
 }
 
+/// No rate and no peak stands under the name of a client with another value than the client stored.
+#[test]
+fn a_figure_of_the_run_is_the_clients_own_or_is_left_out() {
+    let inputs = [
+        ("vllm_bench/long_prompts/input/result.json", "vllm"),
+        ("cases/b04_multi_token_chunks/input/result.json", "vllm"),
+        ("cases/b04_multi_token_chunks/input/sglang-oai.jsonl", "sglang"),
+        ("cases/b10_not_streamed/input/all-sglang.jsonl", "sglang"),
+        ("client_side/aiperf_with_summary/input", "aiperf"),
+        ("guidellm/two_benchmarks/input", "guidellm"),
+        ("inference_perf/shared_times/input", "inference-perf"),
+        ("evalscope_perf/closed_loop/input", "evalscope"),
+        ("llmperf/rate_limited/input", "llmperf"),
+    ];
+    // What postrun calls otherwise.
+    let also = |metric: &str, convention: &str| match (metric, convention) {
+        ("peak_chunks_per_s", "vllm" | "sglang") => Some("peak_output_tokens_per_s"),
+        ("peak_requests_in_1s", "vllm" | "sglang") => Some("peak_concurrency"),
+        _ => None,
+    };
+    let mut compared = 0;
+    for (input, convention) in inputs {
+        for run in report(&fixture(input), &["--convention", convention])["runs"].as_array().unwrap() {
+            let once = run["reported"].as_array().unwrap().iter();
+            for figure in once.filter(|f| ["value", "mean"].contains(&f["stat"].as_str().unwrap())) {
+                let metric = figure["metric"].as_str().unwrap();
+                let Some(theirs) = figure["reported"].as_f64() else { continue };
+                for id in std::iter::once(metric).chain(also(metric, convention)).filter(|id| *id != "duration_s") {
+                    if let Some(ours) = run["throughput"][id].as_f64() {
+                        let close = (ours - theirs).abs() <= 1e-3 * theirs.abs();
+                        assert!(close, "{input} --convention {convention}: {id} is {ours}, the client has {theirs}");
+                        compared += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared >= 20, "only {compared} figures were compared");
+}
+
+#[test]
+fn a_value_that_counts_once_a_token_has_no_interval() {
+    let run = report(&fixture("guidellm/two_benchmarks/input"), &["--convention", "guidellm"])["runs"][0].clone();
+    let interval = |metric: &str| run["metrics"][metric]["interval_95"]["p50"].clone();
+    assert_eq!(interval("tpot_ms"), serde_json::json!([null, null]));
+    assert_ne!(run["metrics"]["tpot_ms"]["count"], run["metrics"]["ttft_ms"]["count"], "weighted by tokens");
+}
+
 #[test]
 fn percentiles_follow_the_convention() {
     let of = |convention: &str| only_run("vllm_bench/long_prompts/input/result.json", convention)["metrics"].clone();
@@ -104,6 +152,10 @@ fn the_head_of_the_report_names_the_convention() {
 
 #[test]
 fn explain_shows_every_definition_and_the_worked_request() {
+    let ran = run(["explain", "total_tokens_per_s"]);
+    for word in ["sglang          total throughput", "guidellm        tokens_per_second"] {
+        assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout);
+    }
     let ran = run(["explain", "ttft"]);
     for line in ["postrun", "tensorrt-llm", "mlperf"] {
         assert!(ran.stdout.contains(line), "{}", ran.stdout);

@@ -60,6 +60,74 @@ fn tally(parity: &Value, at: &str, clients: &mut BTreeMap<String, Tally>, wrong:
     }
 }
 
+/// A summary alone: its latencies as the client defines them, numbers with their units.
+#[test]
+fn figures_of_the_client_keep_their_meaning_and_their_unit() {
+    let summary = fixture("llmperf/rate_limited/input/toy_50_10_summary.json");
+    let shown = run(["report", summary.to_str().unwrap()]).stdout;
+    assert!(shown.contains("ITL, TTFT included") && !shown.contains("ITL (chunk gap)"), "{shown}");
+    let input = fixture("inference_benchmarker/three_steps/input");
+    let input = input.to_str().unwrap();
+    let words = |args: &[&str]| run(args).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&["report", input]).contains("duration_ms 2 s"));
+    let narrow = words(&["parity", input]);
+    assert!(narrow.contains("unit verdict"), "{narrow}");
+    let found = parity(&fixture("client_side/aiperf_with_summary/input")).unwrap();
+    let figures = found["runs"][0]["figures"].as_array().unwrap();
+    let counts: Vec<&Value> = figures.iter().filter(|f| f["stat"] == "count").collect();
+    assert!(!counts.is_empty() && counts.iter().all(|f| f["unit"] == ""), "{counts:#?}");
+}
+
+/// Curves over time are drawn by parity alone: the report does not call them impossible.
+#[test]
+fn what_parity_alone_recomputes_is_not_called_impossible() {
+    let input = fixture("guidellm/texts/input");
+    let shown = run(["report", input.to_str().unwrap()]).stdout;
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("recomputed by `postrun parity` alone"), "{shown}");
+    let repetitions = parity(&fixture("llama_bench/three_tests/input")).unwrap();
+    assert_eq!((&repetitions["counts"]["differ"], &repetitions["counts"]["unexplained"]), (&0.into(), &0.into()));
+    let first = &repetitions["runs"][0]["figures"];
+    assert!((0..2).all(|i| first[i]["agrees"] == true), "{first:#}");
+}
+
+#[test]
+fn what_is_cut_is_the_reason_of_a_difference() {
+    let folder = fixture("client_side/aiperf_with_summary/input");
+    let dir = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap()) {
+        let bytes = std::fs::read(entry.path()).unwrap();
+        let cut = entry.file_name() == "profile_export.jsonl";
+        let kept = if cut { &bytes[..bytes.len() * 2 / 3] } else { &bytes };
+        std::fs::write(dir.path().join(entry.file_name()), kept).unwrap();
+    }
+    let found = parity(dir.path()).unwrap();
+    assert_eq!(found["counts"]["unexplained"], 0, "{}", found["counts"]);
+    let figures = found["runs"][0]["figures"].as_array().unwrap();
+    let named = figures.iter().filter(|f| f["why"].as_str().is_some_and(|why| why.contains("not whole")));
+    assert!(named.count() > 5, "{}", found["counts"]);
+}
+
+/// The summary beside a stage's report holds the same figures: where it contradicts, it is heard.
+#[test]
+fn a_summary_that_contradicts_its_stage_differs() {
+    let text =
+        std::fs::read_to_string(fixture("inference_perf_summary/two_stages/input/stage_0_lifecycle_metrics.json"));
+    let stage = text.unwrap();
+    let mut report: Value = serde_json::from_str(&stage).unwrap();
+    let count = |report: &Value| {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("stage_0_lifecycle_metrics.json"), &stage).unwrap();
+        std::fs::write(dir.path().join("summary_lifecycle_metrics.json"), report.to_string()).unwrap();
+        parity(dir.path()).unwrap()["counts"].clone()
+    };
+    assert_eq!(count(&report)["unexplained"], 0);
+    let rate = &mut report["successes"]["throughput"]["requests_per_sec"];
+    *rate = Value::from(rate.as_f64().unwrap() * 1.05);
+    let altered = count(&report);
+    assert_eq!(altered["unexplained"], 1, "{altered}");
+}
+
 #[test]
 fn the_bundled_recording_agrees_with_its_client() {
     let mut clients = BTreeMap::new();

@@ -21,7 +21,7 @@ impl Objective {
     /// `name` as the user wrote it: `ttft`, `tpot`, `e2e` …
     pub fn new(name: &str, at_most_ns: f64) -> Result<Objective, AnalysisError> {
         let is_one = |m: &&Metric| matches!(m.compute, Compute::PerRequest(_)) && m.unit == Unit::Nanoseconds;
-        let metric = find_metric(name).filter(|m| is_one(&m)).ok_or_else(|| {
+        let metric = find_metric(name).filter(|m| is_one(m)).ok_or_else(|| {
             let known: Vec<&str> =
                 METRICS.iter().copied().filter(is_one).map(|m| m.id.trim_end_matches("_ms")).collect();
             AnalysisError::BadObjective { name: name.to_string(), known: known.join(", ") }

@@ -10,7 +10,7 @@
 
 use crate::convention::computed::Computed;
 use crate::convention::facts::Fact;
-use crate::convention::recipe::{POSTRUN, Recipe, Start, Which};
+use crate::convention::recipe::{From, Itl, POSTRUN, Recipe, Start, Which};
 use crate::convention::{Convention, Difference, find};
 use crate::error::AnalysisError;
 use crate::frames::{polars_error, table};
@@ -59,6 +59,22 @@ impl ReportedFigure {
     pub fn is_plain(&self) -> bool {
         let recipe = find(&self.definition).map_or(POSTRUN, |by| by.recipe);
         recipe.which == Which::Ok && recipe.start == Start::Send
+    }
+
+    /// True where time up to the first token is part of the figure, which is no part of the metric it is nearest to: it is
+    /// not to be shown as that metric.
+    pub fn includes_ttft(&self) -> bool {
+        let recipe = find(&self.definition).map_or(POSTRUN, |by| by.recipe);
+        match self.metric.as_str() {
+            "itl_ms" => recipe.itl == Itl::RequestMeanWithTtft,
+            "tpot_ms" => recipe.from == From::Start,
+            _ => false,
+        }
+    }
+
+    /// True where `postrun parity` alone recomputes it.
+    pub fn is_left_to_parity(&self) -> bool {
+        self.agrees.is_none() && self.why.as_deref() == Some(Fact::Curve.why().as_str())
     }
 
     /// True for a difference that no known definition accounts for.
@@ -182,7 +198,7 @@ impl Ours<'_> {
             }
             (Some(computed), _, None) => {
                 (figure.computed, figure.agrees) = (Some(computed), Some(false));
-                figure.why = Some(UNEXPLAINED.to_string());
+                figure.why = Some(self.losses().unwrap_or_else(|| UNEXPLAINED.to_string()));
             }
             (None, lacks, _) => figure.why = Some(self.not_recomputed(&figure.stat, theirs, elsewhere, lacks)),
         }
@@ -193,6 +209,14 @@ impl Ours<'_> {
         let issues = &self.dataset.manifest().issues;
         let affected = |code: IssueCode| issues.iter().filter(|i| i.code == code).map(|i| i.count).sum();
         (by.explains)(&Difference { computed, reported, stat, affected: &affected })
+    }
+
+    /// What is missing of the recording: the figures of the whole run cannot follow from the rest.
+    fn losses(&self) -> Option<String> {
+        // A file that holds nothing was never a part of this run.
+        let lost = self.dataset.manifest().issues.iter().filter(|i| i.code != IssueCode::FileNotUsed);
+        let losses: Vec<&str> = lost.filter_map(|i| i.code.loss()).collect();
+        (!losses.is_empty()).then(|| format!("the recording is not whole: {}", losses.join("; ")))
     }
 
     fn not_recomputed(&self, stat: &str, theirs: f64, elsewhere: Option<&Convention>, lacks: Option<String>) -> String {

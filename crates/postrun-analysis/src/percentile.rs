@@ -10,7 +10,8 @@
 //! percentile of the population lies with that probability, whatever the distribution (binomial argument). It assumes
 //! independent values. Gaps of one stream are not, nor are latencies of a run whose queue grows: there the true
 //! uncertainty is larger. A percentile beyond which fewer than 5 values are expected is marked (`*`, `few_samples`): it
-//! rests on single requests.
+//! rests on single requests. Where a client counts the value of a request several times (once a token), there is no interval,
+//! and the mark follows from the number of requests: the repeats of one value are not values of their own.
 
 use crate::convention::recipe::Method;
 use serde::Serialize;
@@ -77,9 +78,13 @@ impl Position {
     pub(crate) fn resolve(&self, n: u64, p: f64, at: impl Fn(u64) -> f64) -> Percentile {
         let (a, b) = (at(self.below), at(self.above));
         let value = if self.fraction == 0.0 { a } else { a + (b - a) * self.fraction };
-        let few_samples = expected_beyond(n, p) < FEW_ABOVE && p > 0.0 && p < 100.0;
-        Percentile { p, value, low: self.low.map(&at), high: self.high.map(&at), few_samples }
+        Percentile { p, value, low: self.low.map(&at), high: self.high.map(&at), few_samples: is_few(n, p) }
     }
+}
+
+/// Fewer than [`FEW_ABOVE`] of `n` values are expected beyond the percentile.
+pub(crate) fn is_few(n: u64, p: f64) -> bool {
+    expected_beyond(n, p) < FEW_ABOVE && p > 0.0 && p < 100.0
 }
 
 /// How many of `n` values are expected beyond percentile `p`: above it or, below 50, beneath it.

@@ -15,6 +15,7 @@ pub(crate) fn latency(a: &RunAnalysis) -> Option<Section> {
         return None;
     }
     let figures: Vec<&ReportedFigure> = a.reported.iter().filter(|f| f.metric.ends_with("_ms")).collect();
+    let (with_ttft, figures): (Vec<_>, Vec<_>) = figures.into_iter().partition(|f| f.includes_ttft());
     let mut percentiles: Vec<f64> = figures.iter().filter_map(|f| f.stat.strip_prefix('p')?.parse().ok()).collect();
     percentiles.sort_by(f64::total_cmp);
     percentiles.dedup();
@@ -23,14 +24,19 @@ pub(crate) fn latency(a: &RunAnalysis) -> Option<Section> {
     let mut grid = Grid::new(&["", "mean", "std"]);
     grid.header.extend(percentiles.iter().map(|p| percentile_name(*p)));
     for metric in METRICS.iter() {
-        let of = |stat: &String| {
-            let same = figures.iter().filter(|f| f.metric == metric.id && f.stat == *stat);
-            same.min_by_key(|f| !f.is_plain())?.reported
-        };
-        let values: Vec<Option<f64>> = stats.iter().map(of).collect();
-        if values.iter().any(Option::is_some) {
-            let cells = values.into_iter().map(|v| cell(v.map(number)));
-            grid.push([metric_label(metric.id).to_string()].into_iter().chain(cells).collect());
+        for (figures, label) in [
+            (&figures, metric_label(metric.id).to_string()),
+            (&with_ttft, format!("{}, TTFT included", short(metric.id))),
+        ] {
+            let of = |stat: &String| {
+                let same = figures.iter().filter(|f| f.metric == metric.id && f.stat == *stat);
+                same.min_by_key(|f| !f.is_plain())?.reported
+            };
+            let values: Vec<Option<f64>> = stats.iter().map(of).collect();
+            if values.iter().any(Option::is_some) {
+                let cells = values.into_iter().map(|v| cell(v.map(number)));
+                grid.push([label].into_iter().chain(cells).collect());
+            }
         }
     }
     if grid.rows.is_empty() {
@@ -59,19 +65,27 @@ pub(crate) fn parity(a: &RunAnalysis) -> Option<Section> {
         let all = counted(a.reported.len() as u64, "figure");
         let verb = if differ == 1 { "differs" } else { "differ" };
         let below = if differ > 0 { " (below)" } else { "" };
-        format!("{all}: {agree} agree with {by}, {differ} {verb}{below}, {open} cannot be recomputed.")
+        let drawn = a.reported.iter().filter(|f| f.is_left_to_parity()).count();
+        let left = match drawn {
+            0 => String::new(),
+            1 => ", 1 is recomputed by `postrun parity` alone".to_string(),
+            n => format!(", {n} are recomputed by `postrun parity` alone"),
+        };
+        let open = open - drawn;
+        format!("{all}: {agree} agree with {by}, {differ} {verb}{below}{left}, {open} cannot be recomputed.")
     });
     let mut differing: Vec<(&ReportedFigure, f64)> =
         of(Some(false)).map(|f| (f, f.difference().unwrap_or(f64::NAN))).collect();
     differing.sort_by(|x, y| y.1.abs().total_cmp(&x.1.abs()));
     if !differing.is_empty() {
-        let mut grid = Grid::new(&["Client's name", "reported", "recomputed", "difference", "unit"]);
-        grid.text_columns = vec![0, 4];
-        grid.drop_order = vec![4, 1, 2];
+        let mut grid = Grid::new(&["Client's name", "reported", "recomputed", "unit", "difference"]);
+        grid.text_columns = vec![0, 3];
+        // A number keeps its unit: the client's name can hold another one.
+        grid.drop_order = vec![1, 2, 3];
         for (f, difference) in &differing {
             let value = |v: Option<f64>| cell(v.map(plain));
             let by = if difference.is_finite() { signed_percent(*difference) } else { "-".to_string() };
-            grid.push(vec![f.key.clone(), value(f.reported), value(f.computed), by, f.unit.clone()]);
+            grid.push(vec![f.key.clone(), value(f.reported), value(f.computed), f.unit.clone(), by]);
         }
         section.table = Some(grid);
     }
@@ -81,10 +95,21 @@ pub(crate) fn parity(a: &RunAnalysis) -> Option<Section> {
     // A summary's latencies stand in a table of their own.
     let open = of(None).filter(|f| !(!a.has_latencies() && f.metric.ends_with("_ms") && a.requests.ok > 0));
     for (why, figures) in by_reason(open) {
-        let shown = |f: &ReportedFigure| format!("{} {}", f.key, cell(f.reported.map(plain)));
+        let shown = |f: &ReportedFigure| {
+            let one = f.reported == Some(1.0) && ["requests", "tokens"].contains(&f.unit.as_str());
+            let unit = if one { f.unit.trim_end_matches('s') } else { &f.unit };
+            let value = format!("{} {} {unit}", f.key, cell(f.reported.map(plain)));
+            value.trim_end().to_string()
+        };
         section.notes.push(format!("Not recomputed: {} ({why}).", names(&figures, shown)));
     }
     Some(section)
+}
+
+/// The label without what it says of how the metric is made.
+fn short(metric: &str) -> &'static str {
+    let label = metric_label(metric);
+    label.split_once(" (").map_or(label, |(name, _)| name)
 }
 
 fn by_reason<'a>(figures: impl Iterator<Item = &'a ReportedFigure>) -> Vec<(&'a str, Vec<&'a ReportedFigure>)> {

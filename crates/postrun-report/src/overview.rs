@@ -228,7 +228,7 @@ fn shortened(labels: &[&str]) -> Vec<String> {
 }
 
 fn reported(a: &RunAnalysis, metric: &str, stat: &str) -> Option<f64> {
-    a.reported.iter().find(|f| f.metric == metric && f.stat == stat).and_then(|f| f.reported)
+    a.reported.iter().find(|f| f.metric == metric && f.stat == stat && !f.includes_ttft()).and_then(|f| f.reported)
 }
 
 fn load(a: &RunAnalysis) -> String {

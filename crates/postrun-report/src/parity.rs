@@ -125,9 +125,10 @@ fn section(run: &ParityRun) -> Section {
         section.lines.push("The client stored no figure of its own.".to_string());
         return section;
     }
-    let mut grid = Grid::new(&["client's name", "reported", "recomputed", "difference", "unit", "verdict", "why"]);
-    grid.text_columns = vec![0, 4, 5, 6];
-    grid.drop_order = vec![4, 3, 1];
+    let mut grid = Grid::new(&["client's name", "reported", "recomputed", "unit", "difference", "verdict", "why"]);
+    grid.text_columns = vec![0, 3, 5, 6];
+    // A number keeps its unit: the client's name can hold another one.
+    grid.drop_order = vec![4, 1];
     let mut reasons: Vec<&str> = Vec::new();
     for figure in &run.figures {
         let why = figure.why.as_deref().map(|why| {
@@ -142,8 +143,8 @@ fn section(run: &ParityRun) -> Section {
             figure.key.clone(),
             cell(figure.reported.map(plain)),
             cell(figure.computed.map(plain)),
-            cell(apart.map(signed_percent)),
             figure.unit.clone(),
+            cell(apart.map(signed_percent)),
             verdict(figure).to_string(),
             why.unwrap_or_default(),
         ]);

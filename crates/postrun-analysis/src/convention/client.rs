@@ -90,7 +90,14 @@ static POSTRUN: ClientConvention = ClientConvention {
         d("output_tokens_per_s", "Output tokens/s", "same", "output tokens of ok requests / duration"),
         d("prompt_tokens_per_s", "Prompt tokens/s", "same", "prompt tokens of ok requests / duration"),
         d("total_tokens_per_s", "Total tokens/s", "same", "prompt and output tokens of ok requests / duration"),
+        d(
+            "peak_output_tokens_per_s",
+            "Peak output tokens/s",
+            "same",
+            "most tokens in one second, as each chunk carried them",
+        ),
         d("mean_concurrency", "Mean concurrency", "same", "sum of E2E / duration"),
+        d("peak_concurrency", "Peak concurrency", "same", "most requests under way at one instant"),
     ],
 };
 
@@ -106,6 +113,18 @@ static VLLM: ClientConvention = ClientConvention {
         d("requests_per_s", "request throughput", "same", "ok requests / stopwatch around all sends"),
         d("output_tokens_per_s", "output throughput", "same", "output tokens of ok requests / the same"),
         d("total_tokens_per_s", "total token throughput", "same", "prompt and output tokens / the same"),
+        d(
+            "peak_output_tokens_per_s",
+            "peak output token throughput",
+            "peaks_by_second",
+            "most chunks in one second of the run, each taken for one token",
+        ),
+        d(
+            "peak_concurrency",
+            "peak concurrent requests",
+            "peaks_by_second",
+            "most requests under way at any time of one second",
+        ),
     ],
 };
 
@@ -125,7 +144,25 @@ static SGLANG: ClientConvention = ClientConvention {
             "client_tokenizer_prompts",
             "prompt tokens by its tokenizer / the same",
         ),
+        d(
+            "total_tokens_per_s",
+            "total throughput",
+            "client_tokenizer_prompts",
+            "prompt tokens by its tokenizer and output tokens / the same",
+        ),
+        d(
+            "peak_output_tokens_per_s",
+            "peak output token throughput",
+            "peaks_by_second",
+            "most chunks in one second of the run, each taken for one token",
+        ),
         d("mean_concurrency", "concurrency", "to_stream_end", "sum of latencies / the same"),
+        d(
+            "peak_concurrency",
+            "peak concurrent requests",
+            "peaks_by_second",
+            "most requests under way at any time of one second",
+        ),
     ],
 };
 
@@ -158,8 +195,16 @@ static GUIDELLM: ClientConvention = ClientConvention {
             "with_ttft_weighted_by_tokens",
             "(last token − send) / output tokens, counted once a token",
         ),
+        d(
+            "client_queue_ms",
+            "request_dispatch_delay",
+            "nearest_rank",
+            "send − intended send; percentiles are values that occur",
+        ),
         d("requests_per_s", "requests_per_second", "same", "ok requests / first send to last end"),
         d("output_tokens_per_s", "output_tokens_per_second", "same", "output tokens of ok requests / the same"),
+        d("prompt_tokens_per_s", "prompt_tokens_per_second", "same", "prompt tokens of ok requests / the same"),
+        d("total_tokens_per_s", "tokens_per_second", "same", "prompt and output tokens of ok requests / the same"),
         d("mean_concurrency", "request_concurrency", "to_stream_end", "sum of latencies / the same"),
     ],
 };

@@ -4,7 +4,7 @@ use super::facts::{Columns, Fact, RequestFacts};
 use super::load_curves;
 use super::prepared::{Prepared, made_of};
 use super::quantity::{self, Quantity};
-use super::recipe::{Lengths, Recipe, Span, Which};
+use super::recipe::{Lengths, Peak, Recipe, Span, Which};
 use super::weighted::{Weighted, summarise};
 use crate::facts::RunFacts;
 use crate::figure::RunValue;
@@ -88,7 +88,8 @@ impl Computed<'_> {
             return prepared.as_ref().ok().filter(|_| self.missing(metric, recipe).is_none())?.stat(stat);
         }
         let scale = if metric.ends_with("_ms") && stat != "count" { 1e-6 } else { 1.0 };
-        self.summary(metric, recipe)?.stat(stat).map(|value| value * scale)
+        // The spread of a sample of one is no number.
+        self.summary(metric, recipe)?.stat(stat).filter(|value| !value.is_nan()).map(|value| value * scale)
     }
 
     fn summary(&self, metric: &str, recipe: &Recipe) -> Option<Summary> {
@@ -149,6 +150,9 @@ impl Computed<'_> {
         }
         if metric == "duration_s" || metric.starts_with("peak_") {
             facts.push(Fact::SendTimes);
+        }
+        if metric == "peak_output_tokens_per_s" {
+            facts.push(Fact::ChunkTimes);
         }
         facts
     }
@@ -218,9 +222,16 @@ impl Computed<'_> {
                     _ => parts.stat("sum"),
                 }
             }
+            "peak_output_tokens_per_s" if recipe.peak == Peak::BySecond => self.known_value("peak_chunks_per_s"),
+            "peak_concurrency" if recipe.peak == Peak::BySecond => self.known_value("peak_requests_in_1s"),
             "mean_concurrency" if self.requests.len() > 0 => self.rate(self.busy_s(recipe), recipe),
-            _ => self.values.iter().find(|v| v.metric == metric).map(|v| v.value),
+            _ => self.known_value(metric),
         }
+    }
+
+    /// By postrun's definition.
+    fn known_value(&self, metric: &str) -> Option<f64> {
+        self.values.iter().find(|v| v.metric == metric).map(|v| v.value)
     }
 
     /// From the first send to the last.

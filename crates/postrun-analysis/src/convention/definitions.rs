@@ -3,8 +3,8 @@
 use super::Convention;
 use super::Difference;
 use super::recipe::{
-    Absent, Clock, Divisor, End, First, From, Idle, Itl, Lengths, Method, POSTRUN, Recipe, Span, Spread, Start, Weight,
-    Which, Whole,
+    Absent, Clock, Divisor, End, First, From, Idle, Itl, Lengths, Method, POSTRUN, Peak, Recipe, Span, Spread, Start,
+    Weight, Which, Whole,
 };
 use postrun_schema::IssueCode;
 
@@ -116,6 +116,11 @@ pub static CONVENTIONS: &[Convention] = &[
         "first_chunks_in_1s",
         "the client counts a first chunk for every request, also one that bore the role only or never came",
         |d| d.is_raised_by(&[IssueCode::NoOutput, IssueCode::RoleOnlyFirstChunk]),
+    ),
+    exact(
+        "peaks_by_second",
+        "the client cuts the run into seconds, counts a request in each that it touches, and a chunk as one token",
+        Recipe { peak: Peak::BySecond, ..POSTRUN },
     ),
     computable("client_tokenizer_prompts", "the client counts prompts with its own tokenizer", |d| d.is_another_count())
         .by(Recipe { lengths: Lengths::Client, ..POSTRUN }),

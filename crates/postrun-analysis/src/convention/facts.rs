@@ -33,6 +33,9 @@ pub(crate) struct RequestFacts {
     pub client_itl: Option<i64>,
     /// The limit asked for.
     pub requested: Option<u32>,
+    /// On the server's clock, of which they are durations.
+    pub prefill: Option<i64>,
+    pub decode: Option<i64>,
     /// From the first chunk to the second.
     pub second_gap: Option<i64>,
     /// The same points on the client's wall clock: intended send, send, end of the response.
@@ -124,6 +127,8 @@ pub(crate) struct Columns {
     counted_chunks: Vec<Option<u32>>,
     counted_events: Vec<Option<u32>>,
     client_itl: Vec<Option<i64>>,
+    prefill: Vec<Option<i64>>,
+    decode: Vec<Option<i64>>,
     requested: Vec<Option<u32>>,
     origin_unix_ns: Option<i64>,
     /// Some response is known to have ended at another time than its last token: then all ends are known.
@@ -138,8 +143,16 @@ impl Columns {
     pub(crate) fn load(dataset: &Dataset) -> Result<Columns, AnalysisError> {
         let Some(frame) = table(dataset, Table::Requests)? else { return Ok(Columns::default()) };
         let read = || -> PolarsResult<Columns> {
-            let times =
-                ["first_byte_ns", "stream_end_ns", "end_ns", "last_token_ns", "scheduled_send_ns", "client_itl_ns"];
+            let times = [
+                "first_byte_ns",
+                "stream_end_ns",
+                "end_ns",
+                "last_token_ns",
+                "scheduled_send_ns",
+                "client_itl_ns",
+                "prefill_ns",
+                "decode_ns",
+            ];
             let counts = [
                 "client_prompt_tokens",
                 "client_output_tokens",
@@ -172,6 +185,8 @@ impl Columns {
                 counted_chunks: count("counted_chunks")?,
                 counted_events: count("counted_events")?,
                 client_itl: time("client_itl_ns")?,
+                prefill: time("prefill_ns")?,
+                decode: time("decode_ns")?,
                 requested: count("requested_output_tokens")?,
                 origin_unix_ns: dataset.manifest().clocks.client.origin_unix_ns,
                 ends_known: false,
@@ -220,6 +235,8 @@ impl Columns {
             counted_chunks: at(&self.counted_chunks, i),
             counted_events: at(&self.counted_events, i),
             client_itl: at(&self.client_itl, i),
+            prefill: at(&self.prefill, i),
+            decode: at(&self.decode, i),
             requested: at(&self.requested, i),
             second_gap: at(second_gaps, i),
             unix: [unix(scheduled), unix(sent), unix(end)],

@@ -214,6 +214,8 @@ pub(crate) static QUANTITIES: &[Quantity] = &[
     q("e2e_per_output_token_ms", e2e_per_token, all_tokens, |r| both(end_facts(r), output_fact(r))),
     q("client_queue_ms", client_queue, once, |r| both(vec![Fact::Schedule], start_facts(r))),
     q("client_decode_ms", decode, once, |r| both(end_facts(r), first_fact(r))),
+    q("prefill_ms", |f, _| f.prefill.map(|ns| ns as f64), once, |_| Vec::new()),
+    q("decode_ms", |f, _| f.decode.map(|ns| ns as f64), once, |_| Vec::new()),
     q("second_token_ms", |f, _| f.second_gap.map(|ns| ns as f64), once, |_| vec![Fact::ChunkTimes]),
     q("prompt_tokens", |f, r| prompt(f, r).map(f64::from), once, prompt_fact),
     q("output_tokens", |f, r| output(f, r).map(f64::from), once, output_fact),

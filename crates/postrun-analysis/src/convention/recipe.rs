@@ -187,6 +187,15 @@ pub enum Span {
     LastResponse,
 }
 
+/// How a peak is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peak {
+    /// Requests at one instant; tokens as each chunk carried them.
+    Exact,
+    /// Requests under way at any time of a second; every chunk one token.
+    BySecond,
+}
+
 /// A definition as a set of choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)] // one field a choice, documented at its type
@@ -207,6 +216,7 @@ pub struct Recipe {
     pub span: Span,
     pub absent: Absent,
     pub idle: Idle,
+    pub peak: Peak,
 }
 
 /// postrun's own.
@@ -227,4 +237,5 @@ pub const POSTRUN: Recipe = Recipe {
     span: Span::Measured,
     absent: Absent::Left,
     idle: Idle::Counted,
+    peak: Peak::Exact,
 };

@@ -1,7 +1,7 @@
 //! Summaries of values with weights, by any of the methods in use.
 
 use super::recipe::{Method, Recipe, Spread};
-use crate::percentile::{Percentile, Position};
+use crate::percentile::{Percentile, Position, is_few};
 use crate::summary::Summary;
 
 /// A value, and for how many it stands.
@@ -28,7 +28,13 @@ pub(crate) fn summarise(values: &mut [Weighted], percentiles: &[f64], recipe: &R
     let percentile = |p: &f64| {
         let plain = match equal {
             true => Position::new(count, *p, recipe.method).resolve(count, *p, one_each),
-            false => Position::new(count, *p, recipe.method).resolve(count, *p, at),
+            // What counts several times is still one value: nothing independent, so no interval.
+            false => Percentile {
+                low: None,
+                high: None,
+                few_samples: is_few(values.len() as u64, *p),
+                ..Position::new(count, *p, recipe.method).resolve(count, *p, at)
+            },
         };
         match recipe.method {
             Method::SummedShares => Percentile { value: by_shares(values, total, *p), ..plain },
@@ -106,6 +112,20 @@ mod tests {
         for stat in ["mean", "std", "min", "max", "count", "sum", "p50", "p90", "p95"] {
             assert_eq!(of(&weighted, POSTRUN, stat), of(&repeated, POSTRUN, stat), "{stat}");
         }
+    }
+
+    #[test]
+    fn repeats_of_a_value_tell_nothing_new() {
+        let values: Vec<Weighted> = (1..=30).map(|v| (f64::from(v), 100.0)).collect();
+        let summary = summarise(&mut values.clone(), &[50.0, 95.0], &POSTRUN).unwrap();
+        let once: Vec<Weighted> = values.iter().map(|(value, _)| (*value, 1.0)).collect();
+        let plain = summarise(&mut once.clone(), &[50.0, 95.0], &POSTRUN).unwrap();
+        assert_eq!(summary.count, 3000);
+        for (weighted, plain) in summary.percentiles.iter().zip(&plain.percentiles) {
+            assert_eq!((weighted.low, weighted.high), (None, None), "P{}", weighted.p);
+            assert_eq!(weighted.few_samples, plain.few_samples, "P{}", weighted.p);
+        }
+        assert!(plain.percentiles[0].low.is_some() && summary.percentiles[1].few_samples);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! prompt_tokens_per_s + output_tokens_per_s.
 //!
 //! # Peers
-//! vLLM: `total_token_throughput`; SGLang: `total_throughput`; both the same.
+//! vLLM: `total_token_throughput`, GuideLLM: `tokens_per_second`, both the same. SGLang: `total_throughput`, with prompts as
+//! its own tokenizer counts them.
 //!
 //! # Needs
 //! The duration of the run: the client's own measurement, else the span from first send to last end.

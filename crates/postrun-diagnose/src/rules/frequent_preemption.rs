@@ -136,8 +136,8 @@ fn by_pauses(v: &RunView<'_>) -> Verdict {
     let text = format!("these pauses add up to {}", time_text(seconds * 1e3));
     let summary = format!(
         "{} of streams look like preemption{} in a run of {}",
-        counted(all as u64, "pause"),
-        if sure < all as u64 { format!(" ({sure} of them surely)") } else { String::new() },
+        counted(all, "pause"),
+        if sure < all { format!(" ({sure} of them surely)") } else { String::new() },
         answered(v, v.ok())
     );
     let rate = Evidence::new("stalls.preemption", "sure ones per request", per_request, "per request");

@@ -16,7 +16,7 @@ pub(crate) fn figure(name: &Named, stat: &str, key: &str, value: &Tree, scale: f
         metric: if name.metric.is_empty() { key.to_string() } else { name.metric.to_string() },
         stat: stat.to_string(),
         value: value.number().map(|v| v * scale),
-        unit: name.unit,
+        unit: if stat == "count" { "" } else { name.unit },
         convention: name.convention.into(),
         key: key.to_string(),
     })
@@ -70,6 +70,8 @@ mod tests {
         let stats = JsonReader::new(text.as_bytes()).tree(64).unwrap();
         let mut rows = Vec::new();
         figures(&named("ttft_ms", "ms", "same"), "ttft", &stats, 1000.0, &mut rows);
+        let unit = |stat: &str| rows.iter().find(|r| r.stat == stat).map(|r| r.unit);
+        assert_eq!((unit("mean"), unit("count")), (Some("ms"), Some("")));
         let found: Vec<(&str, Option<f64>)> = rows.iter().map(|r| (r.stat.as_str(), r.value)).collect();
         assert_eq!(
             found,

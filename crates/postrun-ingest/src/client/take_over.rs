@@ -4,7 +4,10 @@ use super::layer::Layer;
 use crate::error::IngestError;
 use crate::sink::Collected;
 use postrun_schema::{Load, Manifest, ReportedRow};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+
+/// Largest relative difference between two figures that are the same, stored with unlike digits.
+const SAME: f64 = 1e-6;
 
 /// How much of a run a summary is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,10 +26,14 @@ pub(super) fn take_over(
     share: Share,
 ) -> Result<(), IngestError> {
     let Some(part) = &mut run.part else { return Ok(()) };
-    // Where both files store a figure, the finer one has more of its digits.
-    let known: BTreeSet<(String, String)> =
-        part.reported.iter().map(|row| (row.metric.clone(), row.stat.clone())).collect();
-    part.reported.extend(rows.into_iter().filter(|row| !known.contains(&(row.metric.clone(), row.stat.clone()))));
+    // Where both files store a figure, the finer one has more of its digits. What contradicts it is kept, to be compared too.
+    let known: BTreeMap<(String, String), Option<f64>> =
+        part.reported.iter().map(|row| ((row.metric.clone(), row.stat.clone()), row.value)).collect();
+    let is_known = |row: &ReportedRow| {
+        let same = known.get(&(row.metric.clone(), row.stat.clone()))?.zip(row.value);
+        Some(same.is_none_or(|(a, b)| (a - b).abs() <= SAME * a.abs().max(b.abs())))
+    };
+    part.reported.extend(rows.into_iter().filter(|row| is_known(row) != Some(true)));
     run.run.set_reported(&part.reported)?;
     super::beside::take_extras(&mut run.run, &summary.run)?;
     fill(&mut run.run.manifest, summary.run.manifest, share);

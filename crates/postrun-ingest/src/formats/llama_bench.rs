@@ -182,7 +182,7 @@ impl Test {
         let mut rows = Vec::new();
         for (key, name, stat, scale) in [
             ("avg_ns", &time, "mean", 1e-6),
-            ("stddev_ns", &named("", "ns", "same"), "value", 1.0),
+            ("stddev_ns", &Named { convention: "sample_spread", ..time }, "std", 1e-6),
             ("avg_ts", &rate, "mean", 1.0),
             ("stddev_ts", &rate, "value", 1.0),
         ] {
@@ -228,6 +228,7 @@ mod tests {
         assert_eq!(runs[2].requests("e2e_ns"), ["250000000", "-"]);
         assert_eq!(runs[2].issue(IssueCode::NegativeDuration), 1);
         assert_eq!((runs[0].figure("prefill_ms mean"), runs[1].figure("avg_ts mean")), (71.0, 122.0));
+        assert_eq!(runs[0].figure("prefill_ms std"), 1.0);
         assert_eq!(
             (runs[0].manifest.model.as_deref(), runs[0].manifest.tool.version.as_deref()),
             (Some("tiny.gguf"), Some("b5163"))

@@ -42,11 +42,13 @@
 //!   a zone are read as UTC.
 //! - Lists in a CSV are cells such as `[0.01, 0.02]` or `0.01;0.02`. Empty cells, null, None and NA are not recorded.
 //! - A row with an error text, or a status that says so, failed: its times are no latencies. Status words are known in the
-//!   usual spellings, also as true and false and as codes of HTTP.
+//!   usual spellings, also as true and false and as codes of HTTP. A word that nobody knows is counted, and is no answer: where the
+//!   mapping lists the words for ok, the request failed, else it is neither answered nor failed (incomplete).
 //! - Where only the end of the response is recorded, it stands for the last token. Where there are chunks, the last one is.
 //! - Values that cannot be are taken as not recorded and counted. A column of which most cannot be is refused, with the unit
 //!   that would fit. Times that no server has, though possible, are reported as units in doubt: first tokens within 0.5 ms
-//!   or after an hour, a token every 0.1 ms or every 10 s, send times that are dates in a coarser unit.
+//!   or after an hour, a token every 0.1 ms or every 10 s, streams that end after 100 times the time to their last token, send times that are
+//!   dates in a coarser unit.
 //! - Of two columns that hold the same fact (`ttft_ms`, `ttft_s`) the first counts, and the other is told.
 //! - A CSV without a line break at its end may have been cut: its last row is left out.
 //!

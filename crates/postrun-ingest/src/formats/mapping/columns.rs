@@ -101,6 +101,12 @@ impl Cells<'_, '_> {
         bound.column.words.iter().find(|(known, _)| known == word).map(|(_, meaning)| *meaning)
     }
 
+    /// True where the mapping lists words with this meaning.
+    pub(super) fn has_words(&self, fact: Fact, meaning: &str) -> bool {
+        let bound = self.index(fact).and_then(|at| self.bound.get(at));
+        bound.is_some_and(|bound| bound.column.words.iter().any(|(_, of)| *of == meaning))
+    }
+
     pub(super) fn issue(&mut self, code: IssueCode, name: &str, example: String) {
         let place = self.judge.place;
         self.judge.issues.add(code, || format!("{}: {name}", place()), || example);

@@ -9,11 +9,15 @@ const LIKELY_TTFT_NS: std::ops::RangeInclusive<i64> = 500_000..=3_600_000_000_00
 /// Time of one output token, likewise: nobody streams 10,000 tokens a second to one request.
 const LIKELY_TPOT_NS: std::ops::RangeInclusive<i64> = 100_000..=10_000_000_000;
 
+/// A stream that goes on for this many times the time to its last token, most streams so, is one in another unit.
+const LIKELY_TAIL: i64 = 100;
+
 /// Counts of rows that look like a wrong unit.
 #[derive(Default)]
 pub(super) struct Doubts {
     ttft: Share,
     tpot: Share,
+    tail: Share,
     /// First and last send, of how many.
     sent: Option<(i64, i64, u64)>,
     longest_ns: i64,
@@ -43,6 +47,11 @@ impl Doubts {
             self.sent = Some((first.min(sent), last.max(sent), rows + 1));
         }
         self.longest_ns = self.longest_ns.max(row.e2e_ns.or(row.stream_end_ns).unwrap_or(0));
+        if let (Some(last), Some(end)) = (row.e2e_ns.filter(|ns| *ns > 0), row.stream_end_ns) {
+            let [last_s, end_s] = [last, end].map(|ns| ns as f64 / 1e9);
+            let example = || format!("the last token at {last_s:.3} s, and the end of the stream at {end_s:.3} s");
+            self.tail.add(end / last >= LIKELY_TAIL, example);
+        }
         let Some(ttft) = row.ttft_ns else { return };
         self.ttft.add(!LIKELY_TTFT_NS.contains(&ttft), || format!("a first token after {:e} s", ttft as f64 / 1e9));
         let Some(e2e) = row.e2e_ns else { return };
@@ -62,8 +71,8 @@ impl Doubts {
             let example = || format!("send times that are dates in {}, read in {}", date.name(), unit.name());
             issues.add_many(IssueCode::UnitInDoubt, rows, || file.to_string(), example);
         }
-        // One row can be odd in both: it counts once.
-        let odd = [self.ttft, self.tpot].into_iter().filter(|share| share.odd * 2 > share.rows);
+        // One row can be odd in several: it counts once.
+        let odd = [self.ttft, self.tpot, self.tail].into_iter().filter(|share| share.odd * 2 > share.rows);
         if let Some(share) = odd.max_by_key(|share| share.odd) {
             let example = share.example.unwrap_or_default();
             issues.add_many(IssueCode::UnitInDoubt, share.odd, || file.to_string(), || example);

@@ -11,7 +11,8 @@ const ROUNDING_NS: i64 = 1_000;
 /// The request and its chunks.
 pub(super) fn request(cells: &mut Cells<'_, '_>) -> (RequestRow, ChunkTimes) {
     let error = error_text(cells);
-    let status = status(cells, error.is_some());
+    let (status, odd_word) = status(cells, error.is_some());
+    let error = error.or(odd_word.map(|word| format!("status {word:?}")).filter(|_| status == Status::Error));
     let sent_ns = cells.point(Fact::Sent);
     let since_send = |at: Option<i64>| at.zip(sent_ns).map(|(at, sent)| at.saturating_sub(sent));
     let first_token = since_send(cells.point(Fact::FirstToken)).and_then(|ns| cells.judge.plausible("first_token", ns));
@@ -137,23 +138,34 @@ fn error_text(cells: &Cells<'_, '_>) -> Option<String> {
     as_text(cells.value(Fact::Error)).filter(|text| !NO_ERROR.contains(&text.to_lowercase().as_str()))
 }
 
-fn status(cells: &mut Cells<'_, '_>, failed: bool) -> Status {
+/// And the word, where nobody knows it. What it says of the request is not known, so the request is not answered: where the
+/// mapping lists the words for ok it failed, else it is neither answered nor failed.
+fn status(cells: &mut Cells<'_, '_>, failed: bool) -> (Status, Option<String>) {
     let otherwise = if failed { Status::Error } else { Status::Ok };
-    let Some(word) = cells.text(Fact::Status).map(|word| word.to_lowercase()) else { return otherwise };
-    match cells.meaning(Fact::Status, &word).or_else(|| usual_status(&word)) {
-        Some("ok") if failed && cells.meaning(Fact::Status, &word).is_none() => Status::Error,
+    let Some(word) = cells.text(Fact::Status).map(|word| word.to_lowercase()) else { return (otherwise, None) };
+    let listed = cells.meaning(Fact::Status, &word);
+    let ok_is_listed = cells.has_words(Fact::Status, "ok");
+    let usual = usual_status(&word).filter(|usual| !(*usual == "ok" && ok_is_listed));
+    let status = match listed.or(usual) {
+        Some("ok") if failed && listed.is_none() => Status::Error,
         Some("ok") => Status::Ok,
         Some("error") => Status::Error,
         Some("cancelled") => Status::Cancelled,
         Some("incomplete") => Status::Incomplete,
         _ => {
+            let (status, taken_as) = match failed || ok_is_listed {
+                true => (Status::Error, "failed"),
+                false => (Status::Incomplete, "neither answered nor failed"),
+            };
             let name = cells.name(Fact::Status).to_string();
-            let example =
-                format!("{word:?} is no known status; say which it is: status = {{ column = …, ok = [{word:?}] }}");
+            let example = format!(
+                "{word:?} is no known status, the request is taken as {taken_as}; say which it is: status = {{ column = …, ok = [{word:?}] }}"
+            );
             cells.issue(IssueCode::WrongType, &name, example);
-            otherwise
+            return (status, Some(word));
         }
-    }
+    };
+    (status, None)
 }
 
 fn usual_status(word: &str) -> Option<&'static str> {

@@ -99,7 +99,8 @@ fn a_mapping_reads_what_lies_deep_and_splits_runs() {
     assert_eq!(four.requests("phase"), ["warmup", "measured"]);
     assert_eq!(four.requests("sent_ns"), ["0", "1500000000"]);
     assert_eq!(four.requests("ttft_ns"), ["250000000", "-"]);
-    assert_eq!(four.requests("e2e_ns"), ["1000000000", "500000000"]);
+    assert_eq!(four.requests("status"), ["ok", "error"], "`?` is none of the words for ok");
+    assert_eq!(four.requests("e2e_ns"), ["1000000000", "-"]);
     assert_eq!(four.requests("output_tokens"), ["5", "-"]);
     assert_eq!((four.issue(IssueCode::NegativeDuration), four.issue(IssueCode::OutOfRange)), (1, 1));
     assert_eq!(four.issue(IssueCode::WrongType), 1, "the status `?`");
@@ -143,6 +144,40 @@ fn a_wrong_unit_is_refused_or_doubted() {
     let run = one(read(&MAPPING, "odd.csv", b"ttft_s,e2e_s\n1000000000,1\n0.05,1\n-1,1\n"));
     assert_eq!((run.issue(IssueCode::ImplausibleTime), run.issue(IssueCode::NegativeDuration)), (1, 1));
     assert_eq!(run.requests("ttft_ns"), ["-", "50000000", "-"]);
+}
+
+#[test]
+fn a_status_that_nobody_knows_is_no_answer() {
+    let rows = "t,e2e_s,state,error\n0,1,Fine,\n1,1,kaputt,\n2,1,success,\n3,1,weird,broken pipe\n";
+    let mapped = |words: &str| {
+        let status = format!("status = {{ column = \"state\"{words} }}");
+        let map = format!(
+            "[columns]\nsent = {{ column = \"t\", unit = \"s\" }}\ne2e = \"e2e_s\"\nerror = \"error\"\n{status}\n"
+        );
+        let run = one(read_mapped(&map, "a.csv", rows.as_bytes()));
+        (run.requests("status"), run.requests("error"), run.issue(IssueCode::WrongType))
+    };
+    // The words for ok are told: there is no other.
+    let (status, error, odd) = mapped(", ok = [\"fine\"]");
+    assert_eq!(status, ["ok", "error", "error", "error"]);
+    assert_eq!((error[1].as_str(), error[3].as_str(), odd), ("status \"kaputt\"", "broken pipe", 3));
+    // They are not: what a word means is open, unless there is an error.
+    let (status, _, odd) = mapped("");
+    assert_eq!((status, odd), (["incomplete", "incomplete", "ok", "error"].map(String::from).to_vec(), 3));
+    let (status, ..) = mapped(", error = [\"kaputt\"]");
+    assert_eq!(status, ["incomplete", "error", "ok", "error"]);
+}
+
+#[test]
+fn a_stream_that_ends_in_another_unit_is_doubted() {
+    let map = "[columns]\nttft = { column = \"ttft\", unit = \"ms\" }\ne2e = { column = \"e2e\", unit = \"ms\" }\ngaps = { column = \"gaps\", unit = \"ms\" }\noutput_tokens = \"n\"\n";
+    let doubts = |row: &str| {
+        let text = format!("ttft,e2e,gaps,n\n{row}{row}");
+        let run = one(read_mapped(map, "a.csv", text.as_bytes()));
+        (run.issue(IssueCode::UnitInDoubt), run.requests("e2e_ns")[0].clone())
+    };
+    assert_eq!(doubts("200,230000,[10;20],3\n"), (2, "230000000".to_string()), "the end is in us");
+    assert_eq!(doubts("200,2300,[10;20],3\n"), (0, "230000000".to_string()), "the connection stayed open");
 }
 
 #[test]
