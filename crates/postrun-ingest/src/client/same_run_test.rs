@@ -99,8 +99,15 @@ fn a_copy_is_one_by_its_figures() {
         \"time_to_first_token\":{\"unit\":\"ms\",\"avg\":20.504,\"min\":10.001,\"max\":31.0,\"p50\":20.0},\
         \"request_latency\":{\"unit\":\"ms\",\"avg\":90.5,\"min\":80.0,\"max\":99.0,\"p50\":91.0}}";
     let beside = |name: &str, csv: &str| read(&[("profile_export_aiperf.json", json), (name, csv)]).len();
-    let (same, other) =
-        (sheet("20.00"), sheet("20.00").replace("20.50", "40.50").replace("9", "7").replace("31", "77"));
+    let (same, other) = (
+        sheet("20.00"),
+        sheet("20.00")
+            .replace("20.50", "40.50")
+            .replace("10.00", "12.00")
+            .replace("80.00", "60.00")
+            .replace("9", "7")
+            .replace("31", "77"),
+    );
     assert_eq!(beside("profile_export_aiperf.csv", &same), 1);
     assert_eq!(beside("profile_export_aiperf.csv", &other), 2);
     assert_eq!(beside("renamed.csv", &same), 1, "its figures are the same");
