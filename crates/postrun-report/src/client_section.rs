@@ -85,7 +85,13 @@ pub(crate) fn parity(a: &RunAnalysis) -> Option<Section> {
         for (f, difference) in &differing {
             let value = |v: Option<f64>| cell(v.map(plain));
             let by = if difference.is_finite() { signed_percent(*difference) } else { "-".to_string() };
-            grid.push(vec![f.key.clone(), value(f.reported), value(f.computed), f.unit.clone(), by]);
+            grid.push(vec![
+                f.key.clone(),
+                value(f.reported),
+                value(f.computed),
+                unit_after(f.computed, &f.unit).to_string(),
+                by,
+            ]);
         }
         section.table = Some(grid);
     }
@@ -96,14 +102,20 @@ pub(crate) fn parity(a: &RunAnalysis) -> Option<Section> {
     let open = of(None).filter(|f| !(!a.has_latencies() && f.metric.ends_with("_ms") && a.requests.ok > 0));
     for (why, figures) in by_reason(open) {
         let shown = |f: &ReportedFigure| {
-            let one = f.reported == Some(1.0) && ["requests", "tokens"].contains(&f.unit.as_str());
-            let unit = if one { f.unit.trim_end_matches('s') } else { &f.unit };
-            let value = format!("{} {} {unit}", f.key, cell(f.reported.map(plain)));
+            let value = format!("{} {} {}", f.key, cell(f.reported.map(plain)), unit_after(f.reported, &f.unit));
             value.trim_end().to_string()
         };
         section.notes.push(format!("Not recomputed: {} ({why}).", names(&figures, shown)));
     }
     Some(section)
+}
+
+/// The unit as it stands behind a number: one request, two requests.
+pub(crate) fn unit_after(value: Option<f64>, unit: &str) -> &str {
+    match value == Some(1.0) && ["requests", "tokens"].contains(&unit) {
+        true => unit.trim_end_matches('s'),
+        false => unit,
+    }
 }
 
 /// The label without what it says of how the metric is made.

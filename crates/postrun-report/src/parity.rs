@@ -1,5 +1,6 @@
 //! Every figure that clients stored, beside the recomputed one.
 
+use crate::client_section::unit_after;
 use crate::csv::csv_field;
 use crate::markdown;
 use crate::quantity::{plain, signed_percent};
@@ -143,7 +144,7 @@ fn section(run: &ParityRun) -> Section {
             figure.key.clone(),
             cell(figure.reported.map(plain)),
             cell(figure.computed.map(plain)),
-            figure.unit.clone(),
+            unit_after(figure.computed.or(figure.reported), &figure.unit).to_string(),
             cell(apart.map(signed_percent)),
             verdict(figure).to_string(),
             why.unwrap_or_default(),
