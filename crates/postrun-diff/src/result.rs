@@ -4,7 +4,7 @@ use crate::comparable::{Comparability, comparability, of_one_recording};
 use crate::deltas::{Decided, Settings, deltas};
 use crate::figures::quantiles;
 use crate::findings::{FindingChanges, changes};
-use crate::mix::{Mix, mixes};
+use crate::mix::{Mix, NotSplit, mixes};
 use crate::pairing::{Pairing, pairing, same_recording};
 use crate::shift::{Shift, shifts};
 use crate::side::Side;
@@ -188,6 +188,8 @@ pub struct RunDiff {
     pub deltas: Vec<Delta>,
     /// Means split into workload and system.
     pub mix: Vec<Mix>,
+    /// Means that cannot be split: the lengths of the sides hardly overlap.
+    pub not_split: Vec<NotSplit>,
     /// Latencies split along the phases.
     pub why: Vec<Why>,
     /// What changed on the server, as clauses.
@@ -215,6 +217,7 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
     let Decided { deltas, drawn, method } = deltas((base, candidate), edges, &comparable, known, settings);
     let why = whys(base, candidate);
     let findings = changes(base, candidate);
+    let (mix, not_split) = mixes(base, candidate, edges);
     RunDiff {
         convention: firsts.map(|(a, _)| a.run.convention).unwrap_or_default(),
         base: facts(base),
@@ -225,7 +228,8 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
         shifts: shifts(&deltas, &drawn, method.runs),
         method,
         deltas,
-        mix: mixes(base, candidate, edges),
+        mix,
+        not_split,
         server_changes: server_changes(base, candidate),
         nothing_waits: nothing_waits(base, candidate, &why, &findings),
         why,
