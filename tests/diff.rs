@@ -241,6 +241,16 @@ fn a_trend_shows_where_a_figure_changed() {
     }
     let words = run(args(&[])).stdout;
     assert!(words.contains("from run-5 on: TTFT P50 +"), "{words}");
+    // A single run at the end, and too few for chance to be excluded: both are said.
+    let slow = Made { ttft_s: 0.2, ..Made::new(20) }.write(dir.path(), "slow");
+    let last = run(["trend", &folders[0], &folders[1], slow.to_str().unwrap(), "--by", "given"]).stdout;
+    for said in [
+        "from slow on, in this run alone so far: TTFT P50 +",
+        "(too few runs to exclude chance: p = ",
+        "whether it stays",
+    ] {
+        assert!(last.replace("\n  ", " ").contains(said) && !last.contains("stayed changed"), "{said}: {last}");
+    }
     let few = run(["trend", &folders[0], &folders[1]]);
     assert!(few.code == 2 && few.stderr.contains("needs 3 runs"), "{}", few.stderr);
 }
