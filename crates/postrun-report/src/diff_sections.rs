@@ -1,16 +1,17 @@
 //! A comparison for a person: the same question first, then the answer, then every figure.
 
+use crate::diff_mix;
 use crate::diff_words::{
     REPEATS, all_the_same, change_amount, change_text, in_points, interval_text, large_text, latency_text,
     narrowed_text, not_narrowed_text, nothing_measured, overall_text, percent_or_more, scope_text, server_text,
     stat_text, unjudged_reasons, unjudged_text, value_text,
 };
-use crate::quantity::{number, percent};
+use crate::quantity::percent;
 use crate::section::{Grid, Section};
 use crate::wording::metric_label;
 use postrun_diff::{
-    Breach, Changed, Delta, DeltaScope, DeltaVerdict, Difference, Mix, NotJudged, NotSplit, Overall, Reason, RunDiff,
-    SideFacts, Weight,
+    Breach, Changed, Delta, DeltaScope, DeltaVerdict, Difference, NotJudged, Overall, Reason, RunDiff, SideFacts,
+    Weight,
 };
 use postrun_schema::{counted, grouped};
 
@@ -64,7 +65,7 @@ pub(crate) fn of_diff(d: &RunDiff, breaches: &[Breach], unchecked: &[NotJudged])
         (Part::Why, why(d)),
         (Part::WholeRun, Some(whole_run(d))),
         (Part::Buckets, buckets(d)),
-        (Part::Mix, mix(d)),
+        (Part::Mix, diff_mix::section(d)),
         (Part::Findings, findings(d)),
         (Part::LeftOut, left_out(d)),
         (Part::Method, Some(method(d))),
@@ -307,66 +308,6 @@ fn buckets(d: &RunDiff) -> Option<Section> {
     let label = |x: &Delta| format!("{}, {}", scope_text(x.scope), metric_label(x.metric));
     let s = table("By prompt length (in tokens), latencies in ms", all().filter(shown), label);
     s.table.as_ref().is_some_and(|t| !t.rows.is_empty()).then_some(s)
-}
-
-fn mix(d: &RunDiff) -> Option<Section> {
-    if (d.mix.is_empty() && d.not_split.is_empty()) || d.same_recording {
-        return None;
-    }
-    let mut s = Section::new("Workload or system: the change of each mean, in ms");
-    s.lines.extend(d.not_split.first().map(|n| not_split(&d.not_split, n)));
-    if d.mix.is_empty() {
-        return Some(s);
-    }
-    let mut grid = Grid::new(&["", "base", "candidate", "change", "workload", "system"]);
-    let one_sided = d.mix.iter().find(|m| m.common_share.iter().any(|share| *share < 1.0));
-    grid.header.extend(one_sided.map(|_| "not comparable".to_string()));
-    let ms = |ns: f64| number(ns / 1e6);
-    for m in &d.mix {
-        let third = one_sided.map(|_| ms(m.not_comparable));
-        let cells = [m.base, m.candidate, m.candidate - m.base, m.workload, m.system].map(ms);
-        grid.push([metric_label(m.metric).to_string()].into_iter().chain(cells).chain(third).collect());
-    }
-    s.table = Some(grid);
-    s.notes.push(
-        "workload: what other prompt and output lengths do to the mean; system: what changed for equal lengths."
-            .to_string(),
-    );
-    if d.method.runs != [1, 1] {
-        s.notes.push(
-            "Means: over all requests of the repeats together, so they may differ from those of the table.".to_string(),
-        );
-    }
-    s.notes.extend(one_sided.map(|m| {
-        let [a, b] = m.common_share.map(percent);
-        format!(
-            "not comparable: what requests of lengths do that one side alone has; {a} of the base's and {b} of the candidate's \
-             have lengths that both have, and these are split."
-        )
-    }));
-    s.notes.extend(d.mix.iter().filter(|m| m.paradox).map(paradox));
-    Some(s)
-}
-
-/// Which means are not split, and why.
-fn not_split(all: &[NotSplit], first: &NotSplit) -> String {
-    let named: Vec<&str> = all.iter().map(|n| metric_label(n.metric)).collect();
-    let [a, b] = first.common_share.map(percent);
-    format!(
-        "Not split ({}): only {a} of the base's requests and {b} of the candidate's have prompt and output lengths that the other \
-         side has too; of the others nothing tells the workload from the system.",
-        named.join(", ")
-    )
-}
-
-/// Simpson's paradox in words.
-fn paradox(m: &Mix) -> String {
-    let (whole, cells) = if m.candidate > m.base { ("rose", "fell") } else { ("fell", "rose") };
-    format!(
-        "{}: the mean {whole} though it {cells} or stayed for requests of equal lengths (Simpson's paradox): what changed is \
-         which lengths were sent.",
-        metric_label(m.metric)
-    )
 }
 
 fn findings(d: &RunDiff) -> Option<Section> {
