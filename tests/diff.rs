@@ -163,6 +163,32 @@ fn a_shift_of_the_mix_is_no_change_of_the_system() {
 }
 
 #[test]
+fn lengths_of_one_side_alone_are_neither_workload_nor_system() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = |name: &str, prompts: &[u32], ttft_s: f64| {
+        Made { prompts: prompts.to_vec(), ttft_s, ..Made::new(1) }.write(dir.path(), name)
+    };
+    let base = made("before", &[100, 200], 0.1);
+    let buckets = ["--buckets", "0,150,1k"];
+    // TTFT is ten times as long whatever the length, so the system changed; half of the requests show it.
+    let half = diff(&base, &made("half", &[100, 5000], 1.0), &buckets).json();
+    let ttft = &half["mix"]["ttft_ms"];
+    let part = |key: &str| ttft[key].as_f64().unwrap();
+    assert_eq!(ttft["common_share"], serde_json::json!([0.5, 0.5]), "{ttft}");
+    assert!(part("workload").abs() < 1e-9 && part("system") > 0.9 * part("change"), "{ttft}");
+    assert!(part("not_comparable").abs() < 0.1 * part("change"), "{ttft}");
+    let parts = part("workload") + part("system") + part("not_comparable");
+    assert!((parts - part("change")).abs() < 1e-9 && part("not_comparable") != 0.0, "{ttft}");
+    // Of other lengths throughout nothing is split, and that is said.
+    let others = made("others", &[2000, 5000], 1.0);
+    let found = diff(&base, &others, &buckets).json();
+    assert_eq!(found["mix"], serde_json::json!({}));
+    assert_eq!(found["not_split"][0], serde_json::json!({"metric": "ttft_ms", "common_share": [0.0, 0.0]}));
+    let words = run(["diff", base.to_str().unwrap(), others.to_str().unwrap()]).stdout;
+    assert!(words.contains("Not split (TTFT"), "{words}");
+}
+
+#[test]
 fn equal_simulated_runs_are_seldom_called_different() {
     // The benchmark measures the share over hundreds of pairs; these few would show a gross fault.
     let dir = tempfile::tempdir().unwrap();
@@ -215,6 +241,16 @@ fn a_trend_shows_where_a_figure_changed() {
     }
     let words = run(args(&[])).stdout;
     assert!(words.contains("from run-5 on: TTFT P50 +"), "{words}");
+    // A single run at the end, and too few for chance to be excluded: both are said.
+    let slow = Made { ttft_s: 0.2, ..Made::new(20) }.write(dir.path(), "slow");
+    let last = run(["trend", &folders[0], &folders[1], slow.to_str().unwrap(), "--by", "given"]).stdout;
+    for said in [
+        "from slow on, in this run alone so far: TTFT P50 +",
+        "(too few runs to exclude chance: p = ",
+        "whether it stays",
+    ] {
+        assert!(last.replace("\n  ", " ").contains(said) && !last.contains("stayed changed"), "{said}: {last}");
+    }
     let few = run(["trend", &folders[0], &folders[1]]);
     assert!(few.code == 2 && few.stderr.contains("needs 3 runs"), "{}", few.stderr);
 }

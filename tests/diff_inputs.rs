@@ -164,7 +164,12 @@ fn a_budget_is_kept_or_not() {
     let undecided = "[[limit]]\nmetric = \"ttft_ms\"\nstat = \"p99\"\nworse_by = 5\n";
     let ran = with(undecided, &[]);
     assert!(ran.code == 0 && ran.stdout.contains("not judged ttft_ms p99: inconclusive"), "{}", ran.stdout);
-    assert_eq!(with(undecided, &["--strict"]).code, 3);
+    assert!(ran.stderr.contains("1 of 1 limit was not judged: ttft_ms p99: inconclusive ("), "{}", ran.stderr);
+    assert!(ran.stderr.contains("; --strict makes this exit code 3"), "{}", ran.stderr);
+    let strict = with(undecided, &["--strict"]);
+    assert!(strict.code == 3 && !strict.stderr.contains("--strict makes"), "{}", strict.stderr);
+    let settings = with("run_noise = 7\n", &[]);
+    assert!(settings.code == 0 && settings.stderr.contains("so nothing is guarded"), "{}", settings.stderr);
     for (budget, words) in [
         ("[[limit]]\nmetric = \"speed\"\nat_most = 1\n", "postrun.toml:2: no metric is called \"speed\""),
         ("[[limit]]\nmetric = \"ttft\"\n", "neither at_most nor at_least nor worse_by"),
@@ -174,8 +179,36 @@ fn a_budget_is_kept_or_not() {
         ("run_noise = -5\n", "a number, 0 or more"),
         ("limit = 5\n", "[[limit]]"),
         ("[[limit]\n", "postrun.toml:1:"),
+        ("", "postrun.toml:1: this budget is empty and guards nothing"),
+        ("# run_noise = 5\n", "guards nothing"),
     ] {
         let ran = with(budget, &[]);
         assert!(ran.code == 2 && ran.stderr.contains(words), "{budget}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn a_gate_that_cannot_judge_does_not_pass_quietly() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = Made::new(1).write(dir.path(), "before");
+    let with = |candidate: Made, extra: &[&str]| {
+        let candidate = candidate.write(dir.path(), "after");
+        run(["diff", base.to_str().unwrap(), candidate.to_str().unwrap()].into_iter().chain(extra.iter().copied()))
+    };
+    let other = Made { rate: 30.0, ..Made::new(2) };
+    let ran = with(other.clone(), &["--fail-on", "regression"]);
+    let said = "1 of 1 limit was not judged: regression: the sides were asked different questions; --strict makes";
+    assert!(ran.code == 0 && ran.stderr.contains(said), "{}", ran.stderr);
+    assert_eq!(with(other, &["--fail-on", "regression", "--strict"]).code, 3);
+    let same = with(Made::new(2), &["--fail-on", "regression"]);
+    assert!(same.code == 0 && !same.stderr.contains("not judged"), "{}", same.stderr);
+    // What rises from 0 has no percentage.
+    let ran = with(Made { fails_every: 5, ..Made::new(2) }, &["--fail-on", "regression", "--format", "json"]);
+    let said = "failure_rate value is worse from 0 on, by more than 0.0 % (0 % → 20.0 %)";
+    assert_eq!((ran.code, &ran.json()["limits"]["exceeded"][0]["text"]), (1, &Value::from(said)));
+    // What is shown under another name is named.
+    let tight = fixture("server_side/kv_tight/input");
+    let ran = run(["diff", tight.to_str().unwrap(), tight.to_str().unwrap(), "--fail-on", "regression:preemptions>5"]);
+    let hint = "neither side has it (did you mean preemption_total?)";
+    assert!(ran.code == 2 && ran.stderr.contains(hint), "{}", ran.stderr);
 }

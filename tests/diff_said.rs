@@ -225,3 +225,46 @@ fn a_workload_is_not_judged_and_did_not_fail() {
     }
     assert!(!words.contains("Failure rate") && !words.contains(" ok)"), "{words}");
 }
+
+#[test]
+fn what_the_work_itself_takes_is_named_only_where_a_latency_changed() {
+    let folder = |name: &str| fixture("server_side").join(name).join("input");
+    let equal = diff(&folder("kv_tight"), &folder("kv_tight"), &["--format", "json"]).json();
+    assert_eq!(equal["why"]["nothing_waits"], false);
+}
+
+#[test]
+fn repeats_say_how_much_they_vary_and_how_they_are_averaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = |name: &str, seed: u64, ttft_s: f64| Made { ttft_s, ..Made::new(seed) }.write(dir.path(), name);
+    let sides = [made("a1", 1, 0.1), made("a2", 2, 0.12), made("b1", 3, 0.1), made("b2", 4, 0.12)];
+    let [a1, a2, b1, b2] = sides.each_ref().map(|p| p.to_str().unwrap());
+    let args = ["diff", "--base", a1, a2, "--candidate", b1, b2];
+    let spread = run(args.into_iter().chain(["--format", "json"])).json()["method"]["run_spread"].as_f64().unwrap();
+    // ln 1.2 / √2, and what chance adds.
+    assert!((spread - 0.129).abs() < 0.03, "{spread}");
+    let words = in_one_line(&run(args).stdout);
+    for said in [
+        format!("noise between runs: measured: 2 runs against 2, which spread by up to {:.1} %", spread * 100.0),
+        "of repeats the geometric mean of the runs".to_string(),
+        "all requests of the repeats together".to_string(),
+    ] {
+        assert!(words.contains(&said), "{said}: {words}");
+    }
+    let single = diff(&sides[0], &sides[2], &["--format", "json"]).json();
+    assert_eq!(single["method"]["run_spread"], Value::Null);
+}
+
+#[test]
+fn more_failures_are_named_as_the_exception_where_nothing_else_is_judged() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = Made::new(1).write(dir.path(), "before");
+    let silent = Made { fails_every: 1, ..Made::new(2) }.write(dir.path(), "after");
+    let words = in_one_line(&diff(&base, &silent, &[]).stdout);
+    assert!(words.contains("nothing is called better or worse, but that more requests failed."), "{words}");
+    let other = Made { rate: 30.0, ..Made::new(2) }.write(dir.path(), "other");
+    let found = diff(&base, &other, &["--format", "json"]).json();
+    let deltas = found["deltas"].as_array().unwrap();
+    assert!(deltas.iter().all(|d| d["verdict"] == "inconclusive"), "not even equality is a verdict");
+    assert!(deltas.iter().any(|d| d["reason"] == "not_comparable"));
+}

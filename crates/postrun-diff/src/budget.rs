@@ -7,9 +7,10 @@
 //! - `worse_by = 5`: a regression that is shown, and larger than this many percent
 //!
 //! A bound is held to the candidate's own figure, whether or not the runs are comparable and the base has it. A limit on what
-//! is not recorded guards nothing: the comparison is printed, the limit is listed as not judged, and the exit code is 2, with
+//! is not recorded guards nothing, nor does an empty file, which is an error: the comparison is printed, the limit is listed as not judged, and the exit code is 2, with
 //! `--strict` or without, because the gate is broken (1 where another limit is exceeded). A `worse_by` on a figure of which
-//! nothing is decided is listed as not judged too; with `--strict` that is exit code 3, else 0.
+//! nothing is decided is listed as not judged too, and counted on standard error; with `--strict` that is exit code 3, else 0. So it is with
+//! `--fail-on regression` where the sides were asked different questions.
 
 use crate::result::{Delta, DeltaScope, RunDiff};
 use crate::side::Side;
@@ -109,6 +110,11 @@ impl Budget {
             }
         };
         known(root, &["margin", "run_noise", "limit"])?;
+        if root.is_empty() {
+            let message =
+                "this budget is empty and guards nothing; write a [[limit]] (see `postrun explain budget_file`)";
+            return Err(fault(0, message.to_string()));
+        }
         let mut out = Budget {
             margin: number(root, "margin")?.map(|p| p / 100.0),
             run_noise: number(root, "run_noise")?.map(|p| p / 100.0),
@@ -166,6 +172,16 @@ impl Budget {
         let absent = self.limits.iter().filter_map(|l| Some((l.absent(diff, candidate)?, false)));
         let undecided = self.limits.iter().filter_map(|l| Some((l.undecided(diff)?, true)));
         absent.chain(undecided).map(|(text, recorded)| NotJudged { text, recorded }).collect()
+    }
+}
+
+/// A value as a person reads it: milliseconds, percent of shares.
+fn in_unit(metric: &str, value: f64) -> String {
+    match METRICS.iter().find(|m| m.id == metric).map(|m| m.unit) {
+        Some(Unit::Nanoseconds) => format!("{:.1} ms", value / 1e6),
+        Some(Unit::Ratio) if value == 0.0 => "0 %".to_string(),
+        Some(Unit::Ratio) => format!("{:.1} %", value * 100.0),
+        _ => format!("{value}"),
     }
 }
 
@@ -230,14 +246,23 @@ impl Limit {
         }
         let left = diff.left_out.iter().find(|l| l.metric == metric && l.lacks != "both");
         let lacks = left.map_or("neither side has it".to_string(), |l| format!("the {} lacks it", l.lacks));
-        Some(format!("{}: {lacks}, so this limit guards nothing", self.name()))
+        // One of another name that is shown: `preemptions` of requests, `preemption_total` of the server.
+        let stem = metric.split('_').next().unwrap_or(metric).trim_end_matches('s');
+        let like = diff.deltas.iter().find(|d| d.metric != metric && d.metric.starts_with(stem));
+        let hint = like.map(|d| format!(" (did you mean {}?)", d.metric)).unwrap_or_default();
+        Some(format!("{}: {lacks}{hint}, so this limit guards nothing", self.name()))
     }
 
     fn undecided(&self, diff: &RunDiff) -> Option<String> {
-        self.metric.and(self.worse_by)?;
+        self.worse_by?;
+        if self.metric.is_none() {
+            let worse = diff.deltas.iter().any(|d| d.verdict == DeltaVerdict::Worse);
+            let blind = !diff.comparable.comparable() && !worse;
+            return blind.then(|| "regression: the sides were asked different questions".to_string());
+        }
         let mut all = self.figures(diff).peekable();
-        all.peek()?;
-        all.all(|d| d.verdict == DeltaVerdict::Inconclusive).then(|| format!("{}: inconclusive", self.name()))
+        let reason = all.peek()?.reason.map(|r| format!(" ({})", r.text())).unwrap_or_default();
+        all.all(|d| d.verdict == DeltaVerdict::Inconclusive).then(|| format!("{}: inconclusive{reason}", self.name()))
     }
 
     fn concerns(&self, d: &Delta) -> bool {
@@ -272,13 +297,14 @@ impl Limit {
                     DeltaScope::All => String::new(),
                     DeltaScope::Bucket { lo, .. } => format!(" of prompts from {lo} tokens on"),
                 };
-                let text = format!(
-                    "{} {}{scope} is worse by {:.1} %, more than {:.1} %",
-                    d.metric,
-                    d.stat,
-                    by * 100.0,
-                    limit * 100.0
-                );
+                let limit = limit * 100.0;
+                let worse = match d.change_share {
+                    Some(share) => format!("worse by {:.1} %, more than {limit:.1} %", share.abs() * 100.0),
+                    None => format!("worse from 0 on, by more than {limit:.1} %"),
+                };
+                let values = (d.change_share.is_none() || d.metric == "failure_rate")
+                    .then(|| format!(" ({} → {})", in_unit(d.metric, d.base), in_unit(d.metric, d.candidate)));
+                let text = format!("{} {}{scope} is {worse}{}", d.metric, d.stat, values.unwrap_or_default());
                 out.push(Breach { metric: d.metric, stat: d.stat.clone(), text });
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::comparable::Comparability;
 use crate::figures::{Found, Key, figures, stretches};
-use crate::noise::Earlier;
+use crate::noise::{Earlier, FIGURES};
 use crate::paired::paired;
 use crate::per_run::{Once, per_run};
 use crate::result::{Delta, DeltaScope, EarlierRepeats, Method};
@@ -144,6 +144,7 @@ pub(crate) fn deltas(
             used: narrower.is_some(),
             instead_of: settings.run_noise,
         }),
+        run_spread: if same { None } else { run_spread(&rows) },
         runs: [base.runs.len() as u64, candidate.runs.len() as u64],
     };
     Decided { deltas: out, drawn, method }
@@ -173,6 +174,25 @@ fn scale(row: &Row) -> Scale {
 fn value(found: &[Found], scale: Scale) -> f64 {
     let mean = found.iter().map(|f| scale.of(f.value)).sum::<f64>() / found.len().max(1) as f64;
     if scale == Scale::Ratio { mean.exp() } else { mean }
+}
+
+/// How runs of one side spread: the standard deviation of logarithms, pooled over both sides, the largest over latencies and
+/// throughput. `None` of one run a side.
+fn run_spread(rows: &[Row]) -> Option<f64> {
+    let followed = |r: &&Row| r.key.bucket.is_none() && FIGURES.contains(&(r.key.metric, r.key.stat.as_str()));
+    let of = |row: &Row| {
+        let values = |found: &[Found]| -> Vec<f64> { found.iter().map(|f| scale(row).of(f.value)).collect() };
+        let (a, b) = (values(&row.base), values(&row.candidate));
+        let freedom = (a.len() + b.len()).checked_sub(2).filter(|f| *f > 0)?;
+        Some(((squares(&a) + squares(&b)) / freedom as f64).sqrt())
+    };
+    rows.iter().filter(followed).filter(|r| scale(r) == Scale::Ratio).filter_map(of).reduce(f64::max)
+}
+
+/// Squares of the distances from the mean, summed.
+fn squares(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    values.iter().map(|v| (v - mean) * (v - mean)).sum()
 }
 
 /// How far shares of failures may lie apart where no request failed, or all did: what is not seen among `n` requests may
@@ -270,7 +290,9 @@ impl Judge<'_> {
             let nothing = self.margin * self.ttft;
             let inside = |v: f64| amount(v).abs() <= nothing;
             if inside(wide_low) && inside(wide_high) {
-                (delta.verdict, delta.reason) = (DeltaVerdict::Same, Some(Reason::Negligible));
+                let comparable = self.comparable.comparable();
+                let verdict = if comparable { DeltaVerdict::Same } else { DeltaVerdict::Inconclusive };
+                (delta.verdict, delta.reason) = (verdict, Some(Reason::Negligible));
                 return delta;
             }
             if delta.change.abs() <= nothing {
@@ -288,12 +310,8 @@ impl Judge<'_> {
     fn between_runs(&self, pair: &Pair) -> f64 {
         let (a, b) = (pair.base.len(), pair.candidate.len());
         let Some(freedom) = (a + b).checked_sub(2).filter(|f| *f > 0) else { return 0.0 };
-        let squares = |runs: &[Figure]| {
-            let values: Vec<f64> = runs.iter().map(|f| pair.scale.of(f.value)).collect();
-            let mean = values.iter().sum::<f64>() / values.len() as f64;
-            values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>()
-        };
-        let variance = (squares(&pair.base) + squares(&pair.candidate)) / freedom as f64;
+        let values = |runs: &[Figure]| -> Vec<f64> { runs.iter().map(|f| pair.scale.of(f.value)).collect() };
+        let variance = (squares(&values(&pair.base)) + squares(&values(&pair.candidate))) / freedom as f64;
         let many = self.joint.critical.get(pair.family).copied().unwrap_or(NORMAL) / NORMAL;
         (variance * (1.0 / a as f64 + 1.0 / b as f64)).sqrt() * student(freedom) * many.max(1.0)
     }
@@ -307,8 +325,10 @@ impl Judge<'_> {
         margin: f64,
     ) -> (DeltaVerdict, Option<Reason>) {
         let inconclusive = |why| (DeltaVerdict::Inconclusive, Some(why));
+        let of_failures = key.metric == "failure_rate" && self.comparable.lacks_answers_alone();
+        let judged = self.comparable.comparable() || of_failures;
         if low >= -margin && high <= margin {
-            return (DeltaVerdict::Same, None);
+            return if judged { (DeltaVerdict::Same, None) } else { inconclusive(Reason::NotComparable) };
         }
         if low <= 0.0 && high >= 0.0 {
             return inconclusive(match () {
@@ -318,8 +338,7 @@ impl Judge<'_> {
                 () => Reason::WithinRun,
             });
         }
-        let of_failures = key.metric == "failure_rate" && self.comparable.lacks_answers_alone();
-        if !self.comparable.comparable() && !of_failures {
+        if !judged {
             return inconclusive(Reason::NotComparable);
         }
         match (key.better(), low > 0.0) {

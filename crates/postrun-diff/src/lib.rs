@@ -45,6 +45,12 @@
 //! report --convention NAME`. A metric for which one recording lacks a fact is left out by name. What is compared over time, the parts of
 //! a latency on the server and the findings are postrun's own.
 //!
+//! # Workload or system
+//! The change of a mean is split by requests of like prompt and output lengths (prompt-length buckets, thirds of the output lengths):
+//! *workload* is what other shares of these do, *system* what changed within them. Only lengths that both sides have are split; what
+//! the others do is a third part, *not comparable*, and the three add up to the change. Where less than half of a side's requests have lengths that the
+//! other side has too, nothing is split. Requests of all runs of a side are taken together, so these means are arithmetic.
+//!
 //! # Pictures
 //! The page (`-o diff.html`) and `--charts` show how far each percentile moved, from the 5th on: a flat line is a change of all
 //! requests, a rise to the right one of the tail. At the percentiles of the table the intervals are the table's; between them they
@@ -78,7 +84,7 @@ pub use budget::{Breach, Budget, BudgetError, Limit, NotJudged};
 pub use comparable::{Comparability, Difference, Weight};
 pub use deltas::{DEFAULT_MARGIN, DEFAULT_RUN_NOISE, Settings};
 pub use findings::{Changed, FindingChanges};
-pub use mix::{Mix, MixCell};
+pub use mix::{Mix, MixCell, NotSplit};
 pub use noise::{Earlier, Noise, earlier_repeats, may_have_earlier, noise_of_repeats};
 pub use pairing::Pairing;
 pub use result::{Delta, DeltaScope, Distribution, EarlierRepeats, Left, Method, Overall, RunDiff, SideFacts, diff};

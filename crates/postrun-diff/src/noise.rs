@@ -7,7 +7,7 @@ use postrun_schema::{Manifest, SourceFile};
 use std::collections::BTreeMap;
 
 /// Figures whose noise is looked at.
-const FIGURES: [(&str, &str); 5] =
+pub(crate) const FIGURES: [(&str, &str); 5] =
     [("ttft_ms", "p50"), ("ttft_ms", "p95"), ("tpot_ms", "p50"), ("e2e_ms", "p95"), ("output_tokens_per_s", "value")];
 /// Fewer repeats say nothing of their spread.
 const FEWEST: usize = 3;

@@ -4,7 +4,7 @@ use crate::comparable::{Comparability, comparability, of_one_recording};
 use crate::deltas::{Decided, Settings, deltas};
 use crate::figures::quantiles;
 use crate::findings::{FindingChanges, changes};
-use crate::mix::{Mix, mixes};
+use crate::mix::{Mix, NotSplit, mixes};
 use crate::pairing::{Pairing, pairing, same_recording};
 use crate::shift::{Shift, shifts};
 use crate::side::Side;
@@ -15,6 +15,9 @@ use serde::Serialize;
 
 /// Metrics whose distributions are laid over each other.
 const OVERLAID: [&str; 4] = ["ttft_ms", "tpot_ms", "e2e_ms", "queue_ms"];
+
+/// Latencies of requests and tokens, of which something waits or works.
+const LATENCIES: [&str; 4] = ["ttft_ms", "tpot_ms", "itl_ms", "e2e_ms"];
 
 /// Which requests a delta is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +95,8 @@ pub struct Method {
     pub run_noise_from: String,
     /// Earlier repeats beside the base that were looked at for it; `None`: too few, or something else was asked for.
     pub earlier_repeats: Option<EarlierRepeats>,
+    /// How runs of one side spread, as a share: the largest over latencies and throughput; `None` of one run a side.
+    pub run_spread: Option<f64>,
     /// Runs on each side.
     pub runs: [u64; 2],
 }
@@ -188,11 +193,13 @@ pub struct RunDiff {
     pub deltas: Vec<Delta>,
     /// Means split into workload and system.
     pub mix: Vec<Mix>,
+    /// Means that cannot be split: the lengths of the sides hardly overlap.
+    pub not_split: Vec<NotSplit>,
     /// Latencies split along the phases.
     pub why: Vec<Why>,
     /// What changed on the server, as clauses.
     pub server_changes: Vec<String>,
-    /// True where neither queue nor preemption nor memory moved.
+    /// True where a latency is shown to have changed, and neither queue nor preemption nor memory moved.
     pub nothing_waits: bool,
     /// Findings against each other.
     pub findings: FindingChanges,
@@ -215,6 +222,11 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
     let Decided { deltas, drawn, method } = deltas((base, candidate), edges, &comparable, known, settings);
     let why = whys(base, candidate);
     let findings = changes(base, candidate);
+    let (mix, not_split) = mixes(base, candidate, edges);
+    let latency_changed = deltas.iter().any(|d| {
+        let shown = matches!(d.verdict, DeltaVerdict::Worse | DeltaVerdict::Better);
+        shown && d.scope == DeltaScope::All && LATENCIES.contains(&d.metric)
+    });
     RunDiff {
         convention: firsts.map(|(a, _)| a.run.convention).unwrap_or_default(),
         base: facts(base),
@@ -225,9 +237,10 @@ pub fn diff(base: &Side, candidate: &Side, edges: &BucketEdges, settings: &Setti
         shifts: shifts(&deltas, &drawn, method.runs),
         method,
         deltas,
-        mix: mixes(base, candidate, edges),
+        mix,
+        not_split,
         server_changes: server_changes(base, candidate),
-        nothing_waits: nothing_waits(base, candidate, &why, &findings),
+        nothing_waits: latency_changed && nothing_waits(base, candidate, &why, &findings),
         why,
         findings,
         left_out: left_out(base, candidate),

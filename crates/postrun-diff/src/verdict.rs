@@ -24,7 +24,7 @@ pub enum DeltaVerdict {
 pub enum Reason {
     /// One recording on both sides.
     SameRecording,
-    /// Beyond what one run shows, inside what runs differ by.
+    /// Beyond chance within a run, but not beyond that and what runs differ by together.
     RunNoise,
     /// A wait that changed by no more than the margin of the TTFT it is part of, or comes before.
     Negligible,
@@ -55,7 +55,7 @@ impl Reason {
     pub fn text(self) -> &'static str {
         match self {
             Reason::SameRecording => "the same recording on both sides",
-            Reason::RunNoise => "inside the allowance for noise between runs",
+            Reason::RunNoise => "chance within a run and the allowance for noise between runs may together explain it",
             Reason::Negligible => "a change of next to nothing beside TTFT",
             Reason::OneValueARun => "one value a run",
             Reason::TooFewRequests => "too few requests (of a percentile: beyond it)",

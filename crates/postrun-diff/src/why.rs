@@ -117,15 +117,19 @@ fn why(
     Some(Why { metric, stat, base: a, candidate: b, parts })
 }
 
+/// A count, of which the mean of repeats is seldom whole.
+fn count_text(v: f64) -> String {
+    if v.fract() == 0.0 { format!("{v:.0}") } else { format!("{v:.2}") }
+}
+
 /// What changed on the server, as sentences that follow "since".
 pub(crate) fn server_changes(base: &Side, candidate: &Side) -> Vec<String> {
     let mut out = Vec::new();
     let both = |id: &str| Some((base.value(id)?, candidate.value(id)?));
     let moved = |a: f64, b: f64, by: f64| (a - b).abs() > by * a.abs().max(b.abs()) && a != b;
-    let whole = |v: f64| format!("{v:.0}");
     if let Some((a, b)) = both("preemption_total").filter(|(a, b)| moved(*a, *b, 0.2)) {
         let verb = if b > a { "rose" } else { "fell" };
-        out.push(format!("preemptions {verb} from {} to {}", whole(a), whole(b)));
+        out.push(format!("preemptions {verb} from {} to {}", count_text(a), count_text(b)));
     }
     if let Some((a, b)) = both("kv_cache_usage_max").filter(|(a, b)| moved(*a, *b, 0.1)) {
         let verb = if b > a { "rose" } else { "fell" };
@@ -154,4 +158,14 @@ pub(crate) fn nothing_waits(base: &Side, candidate: &Side, whys: &[Why], finding
         queue_moved.map(|(w, q)| q.change().abs() <= (FLAT * w.base).max(0.25 * (w.candidate - w.base).abs()));
     let known: Vec<bool> = checks.into_iter().chain([queue_quiet]).flatten().collect();
     known.len() >= 2 && known.iter().all(|k| *k) && !findings.of_waiting()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_of_counts_is_not_rounded_to_a_count() {
+        assert_eq!([0.0, 748.0, 2.0 / 3.0].map(count_text), ["0", "748", "0.67"]);
+    }
 }

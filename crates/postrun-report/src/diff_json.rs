@@ -3,8 +3,8 @@
 use crate::json::Ordered;
 use postrun_analysis::METRICS;
 use postrun_diff::{
-    Breach, Delta, DeltaScope, DeltaVerdict, Difference, FindingChanges, Left, Method, Mix, MixCell, NotJudged, Order,
-    Overall, Pairing, Reason, RunDiff, SideFacts, Trend, TrendPoint,
+    Breach, Delta, DeltaScope, DeltaVerdict, Difference, FindingChanges, Left, Method, Mix, MixCell, NotJudged,
+    NotSplit, Order, Overall, Pairing, Reason, RunDiff, SideFacts, Trend, TrendPoint,
 };
 use postrun_schema::Unit;
 use serde::Serialize;
@@ -33,6 +33,7 @@ struct Diff<'a> {
     method: &'a Method,
     deltas: Vec<DeltaS<'a>>,
     mix: Ordered<MixS<'a>>,
+    not_split: &'a [NotSplit],
     why: WhyS<'a>,
     findings: &'a FindingChanges,
     left_out: &'a [Left],
@@ -88,6 +89,8 @@ struct MixS<'a> {
     change: f64,
     workload: f64,
     system: f64,
+    not_comparable: f64,
+    common_share: &'a [f64; 2],
     paradox: bool,
     cells: Vec<CellS<'a>>,
 }
@@ -173,6 +176,7 @@ pub fn diff_to_json(d: &RunDiff, breaches: &[Breach], unchecked: &[NotJudged]) -
         method: &d.method,
         deltas: d.deltas.iter().map(delta).collect(),
         mix: Ordered(d.mix.iter().map(|m| (m.metric.to_string(), mix(m))).collect()),
+        not_split: &d.not_split,
         why: WhyS {
             latencies: d.why.iter().map(latency).collect(),
             server: &d.server_changes,
@@ -222,6 +226,8 @@ fn mix(m: &Mix) -> MixS<'_> {
         change: (m.candidate - m.base) * by,
         workload: m.workload * by,
         system: m.system * by,
+        not_comparable: m.not_comparable * by,
+        common_share: &m.common_share,
         paradox: m.paradox,
         cells: m.cells.iter().map(|c| cell(c, by)).collect(),
     }

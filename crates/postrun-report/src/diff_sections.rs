@@ -1,15 +1,16 @@
 //! A comparison for a person: the same question first, then the answer, then every figure.
 
+use crate::diff_mix;
 use crate::diff_words::{
-    REPEATS, change_amount, change_text, in_points, interval_text, large_text, latency_text, narrowed_text,
-    not_narrowed_text, nothing_measured, overall_text, scope_text, server_text, stat_text, unjudged_reasons,
-    unjudged_text, value_text,
+    REPEATS, all_the_same, change_amount, change_text, in_points, interval_text, large_text, latency_text,
+    narrowed_text, not_narrowed_text, nothing_measured, overall_text, percent_or_more, scope_text, server_text,
+    stat_text, unjudged_reasons, unjudged_text, value_text,
 };
-use crate::quantity::{number, percent};
+use crate::quantity::percent;
 use crate::section::{Grid, Section};
 use crate::wording::metric_label;
 use postrun_diff::{
-    Breach, Changed, Delta, DeltaScope, DeltaVerdict, Difference, Mix, NotJudged, Overall, Reason, RunDiff, SideFacts,
+    Breach, Changed, Delta, DeltaScope, DeltaVerdict, Difference, NotJudged, Overall, Reason, RunDiff, SideFacts,
     Weight,
 };
 use postrun_schema::{counted, grouped};
@@ -64,7 +65,7 @@ pub(crate) fn of_diff(d: &RunDiff, breaches: &[Breach], unchecked: &[NotJudged])
         (Part::Why, why(d)),
         (Part::WholeRun, Some(whole_run(d))),
         (Part::Buckets, buckets(d)),
-        (Part::Mix, mix(d)),
+        (Part::Mix, diff_mix::section(d)),
         (Part::Findings, findings(d)),
         (Part::LeftOut, left_out(d)),
         (Part::Method, Some(method(d))),
@@ -118,7 +119,9 @@ pub(crate) fn sides(d: &RunDiff) -> Vec<String> {
 pub(crate) fn sameness(d: &RunDiff) -> String {
     match &d.paired {
         _ if d.same_recording => "Both sides are the same recording.".to_string(),
-        _ if !d.comparable.comparable() => "NOT THE SAME QUESTION: no verdict is given on what follows.".to_string(),
+        _ if !d.comparable.comparable() => {
+            format!("NOT THE SAME QUESTION: no verdict is given on what follows{}.", all_the_same(d))
+        }
         Some(p) => format!(
             "The same question: both sent the same {} in the same order (by {}), so they are compared in pairs.",
             counted(p.requests, "request"),
@@ -197,6 +200,11 @@ fn why(d: &RunDiff) -> Option<Section> {
         if undecided { "Where the difference lies (not shown to be more than noise)" } else { "Where it comes from" };
     let mut s = Section::new(title);
     s.lines.extend(d.why.iter().filter_map(latency_text));
+    if d.method.runs != [1, 1] && !s.lines.is_empty() {
+        s.lines.push(
+            "These are arithmetic means of the repeats, which add up; those of the table are geometric.".to_string(),
+        );
+    }
     s.lines.extend(server_text(d));
     (!s.lines.is_empty() && !d.same_recording).then_some(s)
 }
@@ -281,6 +289,10 @@ fn whole_run(d: &RunDiff) -> Section {
     let all = || d.deltas.iter().filter(|x| x.scope == DeltaScope::All);
     let shown = |x: &&Delta| chosen(x) || d.base.workload;
     let mut s = table("The whole run, latencies in ms", all().filter(shown), |x| metric_label(x.metric).to_string());
+    if d.method.runs != [1, 1] && all().any(|x| x.change_share.is_some()) {
+        let text = "Values: of repeats the geometric mean of the runs (the arithmetic one where a run has 0, and of failures and counts).";
+        s.notes.push(text.to_string());
+    }
     let hidden = all().filter(|x| !shown(x)).count();
     if hidden > 0 {
         let more = if hidden == 1 { "figure is" } else { "figures are" };
@@ -298,41 +310,15 @@ fn buckets(d: &RunDiff) -> Option<Section> {
     s.table.as_ref().is_some_and(|t| !t.rows.is_empty()).then_some(s)
 }
 
-fn mix(d: &RunDiff) -> Option<Section> {
-    if d.mix.is_empty() || d.same_recording {
-        return None;
-    }
-    let mut s = Section::new("Workload or system: the change of each mean, in ms");
-    let mut grid = Grid::new(&["", "base", "candidate", "change", "workload", "system"]);
-    let ms = |ns: f64| number(ns / 1e6);
-    for m in &d.mix {
-        let cells = [m.base, m.candidate, m.candidate - m.base, m.workload, m.system].map(ms);
-        grid.push([metric_label(m.metric).to_string()].into_iter().chain(cells).collect());
-    }
-    s.table = Some(grid);
-    s.notes.push(
-        "workload: what other prompt and output lengths do to the mean; system: what changed for equal lengths."
-            .to_string(),
-    );
-    s.notes.extend(d.mix.iter().filter(|m| m.paradox).map(paradox));
-    Some(s)
-}
-
-/// Simpson's paradox in words.
-fn paradox(m: &Mix) -> String {
-    let (whole, cells) = if m.candidate > m.base { ("rose", "fell") } else { ("fell", "rose") };
-    format!(
-        "{}: the mean {whole} though it {cells} or stayed for requests of equal lengths (Simpson's paradox): what changed is \
-         which lengths were sent.",
-        metric_label(m.metric)
-    )
-}
-
 fn findings(d: &RunDiff) -> Option<Section> {
     let mut s = Section::new("Findings");
     let f = &d.findings;
     for (how, list) in [("new", &f.new), ("worse", &f.worse), ("milder", &f.milder), ("gone", &f.gone)] {
         s.lines.extend(list.iter().map(|c: &Changed| format!("  {how:<7} {}: {}", c.rule, c.summary)));
+    }
+    if d.method.runs != [1, 1] {
+        let [a, b] = [&d.base, &d.candidate].map(|side| side.labels.first().map_or("", String::as_str));
+        s.notes.push(format!("Of repeats the first run of each side speaks: {a} and {b}."));
     }
     (!s.lines.is_empty()).then_some(s)
 }
@@ -364,12 +350,18 @@ fn method(d: &RunDiff) -> Section {
         1 => "1 comparison, whose interval holds".to_string(),
         n => format!("{}, whose intervals hold together", counted(n, "comparison")),
     };
+    let noise = match m.run_spread {
+        Some(spread) => format!(
+            "{}, which spread by up to {}; the intervals hold it, and nothing is added",
+            m.run_noise_from,
+            percent_or_more(spread)
+        ),
+        None => format!("{} ({})", percent(m.run_noise), m.run_noise_from),
+    };
     s.lines.push(format!(
-        "{comparisons} with {}; same: within {}; noise between runs: {} ({}). See `postrun explain diff`.",
+        "{comparisons} with {}; same: within {}; noise between runs: {noise}. See `postrun explain diff`.",
         percent(m.confidence),
-        percent(m.margin),
-        percent(m.run_noise),
-        m.run_noise_from
+        percent(m.margin)
     ));
     s.lines.extend(not_narrowed_text(d));
     s.lines.extend(unjudged_text(d));

@@ -129,14 +129,22 @@ pub(crate) fn why_not(d: &Delta) -> Option<&'static str> {
     d.reason.map(Reason::text)
 }
 
+/// What is judged though the sides are not comparable: that more requests failed.
+pub(crate) fn all_the_same(d: &RunDiff) -> &'static str {
+    let worse = d.deltas.iter().any(|x| x.metric == "failure_rate" && x.verdict == DeltaVerdict::Worse);
+    if worse { ", but that more requests failed" } else { "" }
+}
+
 /// All of it in one sentence.
 pub(crate) fn overall_text(d: &RunDiff) -> String {
     if d.base.workload || d.candidate.workload {
         return "Nothing to judge: the trace of a workload says what was asked, not how it was answered.".to_string();
     }
     if !d.comparable.comparable() {
-        return "Not comparable: the sides were asked different questions, so nothing is called better or worse."
-            .to_string();
+        return format!(
+            "Not comparable: the sides were asked different questions, so nothing is called better or worse{}.",
+            all_the_same(d)
+        );
     }
     let counted = |v: DeltaVerdict| d.deltas.iter().filter(|x| x.verdict == v).count();
     let (worse, better, all) = (counted(DeltaVerdict::Worse), counted(DeltaVerdict::Better), d.method.judged);
@@ -210,7 +218,9 @@ pub(crate) fn large_text(d: &RunDiff) -> Option<String> {
             format!("{blocks} independent blocks are too few to bound it; a longer run or {repeats}")
         }
         Some(Reason::TooFewRequests) => "fewer than 20 requests decide nothing; send more".to_string(),
-        Some(Reason::RunNoise) => format!("it lies inside the allowance for noise between runs; {repeats}"),
+        Some(Reason::RunNoise) => {
+            format!("chance within a run and the noise between runs may together explain it; {repeats}")
+        }
         _ => format!("requests of one run differ by as much; a longer run or {repeats}"),
     };
     Some(format!("Very large, and not decided: {}: {why}.", named.join("; ")))
@@ -297,7 +307,7 @@ pub(crate) fn not_narrowed_text(d: &RunDiff) -> Option<String> {
 }
 
 /// A share that may be above 1.
-fn percent_or_more(share: f64) -> String {
+pub(crate) fn percent_or_more(share: f64) -> String {
     if share > 1.0 { format!("{:.0} %", share * 100.0) } else { percent(share) }
 }
 
@@ -329,9 +339,8 @@ pub(crate) fn phase_text(phase: &str) -> String {
 /// What changed on the server meanwhile.
 pub(crate) fn server_text(d: &RunDiff) -> Option<String> {
     if d.nothing_waits {
-        let text = "Neither queueing nor preemptions nor KV cache usage changed: ";
-        let moved = d.why.iter().any(|w| (w.candidate - w.base).abs() >= MOVED * w.base);
-        return moved.then(|| format!("{text}what differs is how long the work itself takes."));
+        let text = "Neither queueing nor preemptions nor KV cache usage changed: what differs is how long the work itself takes.";
+        return Some(text.to_string());
     }
     (!d.server_changes.is_empty()).then(|| format!("On the server: {}.", d.server_changes.join("; ")))
 }

@@ -9,6 +9,7 @@ mod comparison;
 mod csv;
 mod diagnosis_section;
 mod diff_json;
+mod diff_mix;
 mod diff_sections;
 mod diff_text;
 mod diff_words;

@@ -8,6 +8,8 @@ use crate::wording::{cell, metric_label};
 use postrun_diff::{Trend, TrendSeries};
 use postrun_schema::counted;
 
+/// Above it chance is not excluded.
+const BY_CHANCE: f64 = 0.05;
 /// Room beside the curves.
 const BESIDE_CURVE: usize = 50;
 
@@ -26,7 +28,9 @@ fn changes(t: &Trend) -> Section {
     for series in &t.series {
         for c in &series.changes {
             let by = c.change_share.map_or("from 0".to_string(), signed_percent);
-            lines.push((c.at, format!("from {} on: {} {by} (p = {:.3})", c.run, name(series), c.p_value)));
+            let so_far = if c.at + 1 == t.runs.len() { ", in this run alone so far" } else { "" };
+            let few = if c.p_value > BY_CHANCE { "too few runs to exclude chance: " } else { "" };
+            lines.push((c.at, format!("from {} on{so_far}: {} {by} ({few}p = {:.3})", c.run, name(series), c.p_value)));
         }
     }
     lines.sort();
@@ -69,6 +73,13 @@ fn by_run(t: &Trend) -> Section {
         grid.push([run.clone()].into_iter().chain(t.series.iter().map(value)).collect());
     }
     s.table = Some(grid);
-    s.notes.push("! here a figure changed, and stayed changed.".to_string());
+    let last = |at: usize| at + 1 == t.runs.len();
+    let changes = || t.series.iter().flat_map(|series| &series.changes);
+    if changes().any(|c| !last(c.at)) {
+        s.notes.push("! here a figure changed, and stayed changed.".to_string());
+    }
+    if changes().any(|c| last(c.at)) {
+        s.notes.push("! at the last run: whether it stays is not known.".to_string());
+    }
     s
 }

@@ -82,6 +82,16 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
         None => print(&text)?,
     }
     not_judged.iter().filter(|u| !u.recorded).for_each(|u| say(&format!("postrun: the gate is broken: {}", u.text)));
+    let undecided: Vec<&str> = not_judged.iter().filter(|u| u.recorded).map(|u| u.text.as_str()).collect();
+    if !undecided.is_empty() {
+        let (n, all) = (undecided.len(), budget.limits.len());
+        let limits = if all == 1 { "limit was" } else { "limits were" };
+        let strict = if args.strict { "" } else { "; --strict makes this exit code 3" };
+        say(&format!("postrun: {n} of {all} {limits} not judged: {}{strict}", undecided.join("; ")));
+    }
+    if let (Some(path), true) = (&args.budget, budget.limits.is_empty()) {
+        say(&format!("postrun: {} has no [[limit]], so nothing is guarded", path.display()));
+    }
     if let Some((arg, earlier)) = named.first().zip(settings.earlier.as_ref())
         && found.deltas.iter().any(|d| d.reason == Some(Reason::RunNoise))
         && let Some(text) = beside::suggestion(arg, earlier, found.method.run_noise)

@@ -47,10 +47,7 @@ fn build(c: &Comparison<'_>) -> Built {
     let spots = shifts.iter().enumerate().flat_map(|(i, s)| spots(i, s, &names)).collect();
     Ok(Figure {
         title: DIFF_PERCENTILES.title.to_string(),
-        subtitle: format!(
-            "Up: {}; a flat line: all requests changed alike, a rise to the right: the tail grew",
-            interval::AXIS
-        ),
+        subtitle: format!("Up: {}; flat: all requests alike; rising: the tail grew", interval::AXIS),
         panels,
         note: interval::note(c),
         spots,
