@@ -1,7 +1,7 @@
 //! What goes wrong around an ingest: kills, full disks, forbidden places, links, crowds, files in motion. Whatever happens, a
 //! dataset is there whole or not at all, and a message says what is the matter.
 
-use crate::support::{Ran, fixture, postrun, report, root, run};
+use crate::support::{Ran, binary, fixture, postrun, report, root, run};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -110,12 +110,12 @@ fn behind(setup: &[&str], script: &str, args: &[&str]) -> Option<Ran> {
         command.current_dir(root()).args(rest).args(["sh", "-c", &line, "sh"]).args(args);
         command.output()
     };
-    let works = shell(&[env!("CARGO_BIN_EXE_postrun"), "--version"]).is_ok_and(|o| o.status.success());
+    let works = shell(&[binary().to_str().unwrap(), "--version"]).is_ok_and(|o| o.status.success());
     if !works {
         eprintln!("SKIPPED: {setup:?} does not work here, so nothing was checked behind {script:?}");
         return None;
     }
-    let all: Vec<&str> = [env!("CARGO_BIN_EXE_postrun")].into_iter().chain(args.iter().copied()).collect();
+    let all: Vec<&str> = [binary().to_str().unwrap()].into_iter().chain(args.iter().copied()).collect();
     Some(Ran::from(shell(&all).unwrap()))
 }
 

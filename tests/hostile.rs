@@ -1,7 +1,7 @@
 //! Hostile text in every place that a recording has for text: it stays text, on a terminal, in Markdown, in HTML, in CSV and
 //! in the names of files.
 
-use crate::support::{Ran, postrun, root, run, temp_file};
+use crate::support::{Ran, binary, postrun, root, run, temp_file};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -105,7 +105,7 @@ fn errors_that_name_files_cannot_steer_the_terminal() {
 fn data_shown_on_a_terminal_cannot_steer_it() {
     let (_dir, input) = recording();
     let quoted = format!("'{}'", input.display());
-    let binary = env!("CARGO_BIN_EXE_postrun");
+    let binary = binary().to_str().unwrap();
     for command in [
         "report --format csv",
         "report --format json",

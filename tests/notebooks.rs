@@ -1,7 +1,7 @@
 //! Notebooks: each runs from start to end, shows what is committed, and arrives at the figures of the report.
 
 use crate::python::python;
-use crate::support::{report, root, run};
+use crate::support::{binary, report, root, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,7 +37,7 @@ fn executed(name: &str) -> Option<Executed> {
         .arg(root().join("tests/notebooks/execute.py"))
         .args([&notebook, &fresh, &dir.path().to_path_buf()])
         .envs(["IPYTHONDIR", "JUPYTER_CONFIG_DIR", "MPLCONFIGDIR"].map(|variable| (variable, &own)))
-        .env("POSTRUN", env!("CARGO_BIN_EXE_postrun"))
+        .env("POSTRUN", binary())
         .output()
         .unwrap();
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));

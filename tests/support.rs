@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 
 /// Relative difference that still counts as equal.
 pub const TOLERANCE: f64 = 1e-6;
@@ -74,9 +75,24 @@ impl Ran {
     }
 }
 
+/// The binary, by a second link: maturin moves the first one away while it makes a wheel of it (`wheel.rs`), and other
+/// tests run meanwhile.
+pub fn binary() -> &'static Path {
+    static TESTED: LazyLock<PathBuf> = LazyLock::new(|| {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tested");
+        std::fs::create_dir_all(&dir).unwrap();
+        let tested = dir.join("postrun");
+        let _ = std::fs::remove_file(&tested);
+        let built = env!("CARGO_BIN_EXE_postrun");
+        std::fs::hard_link(built, &tested).or_else(|_| std::fs::copy(built, &tested).map(drop)).unwrap();
+        tested
+    });
+    &TESTED
+}
+
 /// The binary with a plain environment.
 pub fn postrun() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_postrun"));
+    let mut command = Command::new(binary());
     command.env_remove("COLUMNS").env_remove("NO_COLOR").env("RUST_BACKTRACE", "0");
     command
 }

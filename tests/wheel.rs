@@ -1,7 +1,7 @@
 //! The Python package: built as a wheel, installed where nothing else is, held to the binary and to the report.
 
 use crate::python::python;
-use crate::support::{fixture, root, run};
+use crate::support::{binary, fixture, root, run};
 use postrun_schema::{Dtype, Table};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -25,6 +25,8 @@ fn succeeds(command: &mut Command) -> Output {
 /// The wheel, made of the binary that is tested: with its profile, in its target folder, where nothing is left to build.
 fn wheel(maturin: &Path, dir: &Path) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    // What other tests run must be there before maturin takes it.
+    binary();
     let mut build = Command::new(maturin);
     build.args(["build", "--locked", "--profile", "dev", "--compression-method", "stored", "--manifest-path"]);
     build.arg(root().join("crates/postrun-cli/Cargo.toml")).arg("--out").arg(dir).env("CARGO_TARGET_DIR", target);
