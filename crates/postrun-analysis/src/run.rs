@@ -138,6 +138,14 @@ impl RunAnalysis {
         records || counted.completed.is_some() || counted.failed.is_some()
     }
 
+    /// A statistic of a metric: `value` of a per-run figure, else one of its distribution.
+    pub fn figure(&self, metric: &str, stat: &str) -> Option<f64> {
+        match stat {
+            "value" => self.value(metric),
+            stat => self.metric(metric)?.stat(stat),
+        }
+    }
+
     /// A per-run figure.
     pub fn value(&self, id: &str) -> Option<f64> {
         self.values.iter().find(|v| v.metric == id).map(|v| v.value)

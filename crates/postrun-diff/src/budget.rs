@@ -231,10 +231,7 @@ impl Limit {
     /// What the candidate has, where no figure of both sides says it.
     fn of_candidate(&self, candidate: &Side) -> Option<f64> {
         let (metric, stat) = (self.metric?, self.stat.as_deref()?);
-        match stat {
-            "value" => candidate.value(metric),
-            stat => candidate.mean(|r| r.run.metric(metric)?.stat(stat)),
-        }
+        candidate.mean(|r| r.run.figure(metric, stat))
     }
 
     /// That it guards nothing, since the figure is not there.

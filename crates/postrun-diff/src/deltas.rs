@@ -10,6 +10,7 @@ use crate::shift::DRAWN_PERCENTILES;
 use crate::side::Side;
 use crate::stats::compare::{Joint, Pair, compare};
 use crate::stats::figure::{Figure, Scale};
+use crate::stats::squares;
 use crate::stats::student::student;
 use crate::verdict::{DeltaVerdict, Reason};
 use postrun_analysis::{Better, BucketEdges, METRICS};
@@ -187,12 +188,6 @@ fn run_spread(rows: &[Row]) -> Option<f64> {
         Some(((squares(&a) + squares(&b)) / freedom as f64).sqrt())
     };
     rows.iter().filter(followed).filter(|r| scale(r) == Scale::Ratio).filter_map(of).reduce(f64::max)
-}
-
-/// Squares of the distances from the mean, summed.
-fn squares(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    values.iter().map(|v| (v - mean) * (v - mean)).sum()
 }
 
 /// How far shares of failures may lie apart where no request failed, or all did: what is not seen among `n` requests may

@@ -1,6 +1,7 @@
 //! How much runs of one configuration differ, from earlier repeats of it.
 
 use crate::comparable::{differ, measured};
+use crate::stats::squares;
 use crate::stats::student::spread_above;
 use postrun_analysis::RunAnalysis;
 use postrun_schema::{Manifest, SourceFile};
@@ -32,18 +33,11 @@ pub struct Noise {
 /// 95 % confidence bound (χ²), times 1.96 √2 for two runs. (Student's t instead would hold for these figures alone; a comparison
 /// has a hundred others, whose noise may be larger.) `None` from fewer than three repeats.
 pub fn noise_of_repeats(runs: &[&RunAnalysis]) -> Option<Noise> {
-    let of = |figure: &(&str, &str)| {
-        let values: Option<Vec<f64>> = runs.iter().map(|r| value(r, figure).filter(|v| *v > 0.0)).collect();
+    let of = |(metric, stat): &(&str, &str)| {
+        let values: Option<Vec<f64>> = runs.iter().map(|r| r.figure(metric, stat).filter(|v| *v > 0.0)).collect();
         noise(&values?)
     };
     FIGURES.iter().filter_map(of).reduce(|a, b| if b.spread > a.spread { b } else { a })
-}
-
-fn value(run: &RunAnalysis, (metric, stat): &(&str, &str)) -> Option<f64> {
-    match *stat {
-        "value" => run.value(metric),
-        stat => run.metric(metric)?.stat(stat),
-    }
 }
 
 /// Earlier repeats that lie beside the base.
@@ -96,7 +90,7 @@ fn is_one_run(a: &RunAnalysis, b: &RunAnalysis) -> bool {
         (Some(x), Some(y)) => x == y,
         _ => a.manifest.load.date.is_some() && a.manifest.load.date == b.manifest.load.date,
     };
-    let both: Vec<(f64, f64)> = FIGURES.iter().filter_map(|f| Some((value(a, f)?, value(b, f)?))).collect();
+    let both: Vec<(f64, f64)> = FIGURES.iter().filter_map(|(m, s)| Some((a.figure(m, s)?, b.figure(m, s)?))).collect();
     let same_figures = !both.is_empty() && both.into_iter().all(|(x, y)| !differ(x, y, SAME_FIGURES));
     same_file || same_time || same_figures
 }
@@ -151,9 +145,8 @@ fn noise(values: &[f64]) -> Option<Noise> {
     if n < FEWEST {
         return None;
     }
-    let mean = values.iter().map(|v| v.ln()).sum::<f64>() / n as f64;
-    let squares = values.iter().map(|v| (v.ln() - mean).powi(2)).sum::<f64>();
-    let spread = (squares / (n - 1) as f64).sqrt();
+    let logarithms: Vec<f64> = values.iter().map(|v| v.ln()).collect();
+    let spread = (squares(&logarithms) / (n - 1) as f64).sqrt();
     let bound = (NORMAL * std::f64::consts::SQRT_2 * spread * spread_above(n - 1)).exp_m1();
     Some(Noise { spread, bound: bound.min(f64::MAX) })
 }

@@ -102,11 +102,7 @@ pub fn trend(mut runs: Vec<&RunAnalysis>, by: Option<Order>, run_noise: f64) -> 
     }
     let labels: Vec<String> = runs.iter().map(|r| r.manifest.label.clone()).collect();
     let series = FOLLOWED.iter().filter_map(|(metric, stat)| {
-        let value = |r: &&RunAnalysis| match *stat {
-            "value" => r.value(metric),
-            stat => r.metric(metric)?.stat(stat),
-        };
-        let values: Vec<Option<f64>> = runs.iter().map(value).collect();
+        let values: Vec<Option<f64>> = runs.iter().map(|r| r.figure(metric, stat)).collect();
         if values.iter().all(Option::is_none) {
             return None;
         }

@@ -35,14 +35,13 @@ impl Collected {
     /// that of these records.
     pub(crate) fn count_missing(&mut self) {
         let (here, manifest) = (self.run.measured, &mut self.run.manifest);
-        let Some(completed) = manifest.counted.completed else { return };
-        let counted = completed.saturating_add(manifest.counted.failed.unwrap_or(0));
+        let Some(counted) = manifest.counted.requests() else { return };
         // A sample says of itself that it is one.
         if self.requests == 0 || counted <= here || self.issues.count(IssueCode::SampledRequests) > 0 {
             return;
         }
         manifest.duration_ns = None;
-        let place = || manifest.sources.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+        let place = || manifest.source_names();
         let example =
             || format!("the client counted {}, the records are {here}", postrun_schema::counted(counted, "request"));
         self.issues.add_many(IssueCode::MissingRecords, counted - here, place, example);

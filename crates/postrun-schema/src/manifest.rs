@@ -48,6 +48,13 @@ pub struct Manifest {
     pub not_recorded: Vec<String>,
 }
 
+impl Manifest {
+    /// The names of the files that it was read from.
+    pub fn source_names(&self) -> String {
+        self.sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// The benchmark client that wrote the recording.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Tool {
@@ -96,6 +103,13 @@ pub struct Counted {
     pub prompt_tokens: Option<u64>,
     /// Output tokens of the successes.
     pub output_tokens: Option<u64>,
+}
+
+impl Counted {
+    /// All requests, as far as they were counted; `None` without a count of those that succeeded.
+    pub fn requests(&self) -> Option<u64> {
+        Some(self.completed?.saturating_add(self.failed.unwrap_or(0)))
+    }
 }
 
 /// What kind of clock.

@@ -98,9 +98,9 @@ impl PendingRun {
         }
         let mut writer = ExtraWriter::new(&self.dir, self.lifetime);
         other.read(Table::Extras, &[], |batch| {
-            let requests = batch.column_by_name("request").and_then(|c| c.as_any().downcast_ref::<UInt32Array>());
-            let names = batch.column_by_name("name").and_then(|c| c.as_any().downcast_ref::<StringArray>());
-            let values = batch.column_by_name("value").and_then(|c| c.as_any().downcast_ref::<Float64Array>());
+            let requests = column::<UInt32Array>(&batch, "request");
+            let names = column::<StringArray>(&batch, "name");
+            let values = column::<Float64Array>(&batch, "value");
             let (Some(requests), Some(names), Some(values)) = (requests, names, values) else { return Ok(()) };
             for i in 0..batch.num_rows() {
                 if let Some(request) = to_ours(requests.value(i)) {

@@ -101,8 +101,7 @@ fn read(path: &Path, args: &DiffArgs) -> Option<RunAnalysis> {
     if path.join(MANIFEST_FILE).is_file() {
         return analyse(&Dataset::open(path).ok()?, &options).ok();
     }
-    let scratch = tempfile::Builder::new().prefix("postrun-").tempdir().ok()?;
-    crate::cleanup::on_signal(scratch.path());
+    let scratch = runs::scratch_dir().ok()?;
     let reading = runs::options(&args.reading).ok()?;
     let reading = postrun_ingest::Options { scratch: true, ..reading };
     let input = postrun_ingest::Input::from_arg(path.to_str()?);

@@ -91,7 +91,8 @@ pub fn format_named(id: &str) -> Result<&'static Ingestor, CliError> {
     })
 }
 
-fn scratch_dir() -> Result<TempDir, CliError> {
+/// A folder for what is made on the fly. Dropping it, or a signal, removes it.
+pub fn scratch_dir() -> Result<TempDir, CliError> {
     let made = tempfile::Builder::new().prefix("postrun-").tempdir();
     let made = made.inspect(|dir| cleanup::on_signal(dir.path()));
     made.map_err(|source| CliError::Write { file: std::env::temp_dir().display().to_string(), source })

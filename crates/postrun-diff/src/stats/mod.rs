@@ -7,3 +7,9 @@ pub(crate) mod figure;
 pub(crate) mod joint;
 pub(crate) mod rng;
 pub(crate) mod student;
+
+/// Squares of the distances from the mean, summed.
+pub(crate) fn squares(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    values.iter().map(|v| (v - mean) * (v - mean)).sum()
+}

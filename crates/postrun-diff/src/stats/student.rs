@@ -8,8 +8,7 @@ const TABLE: [f64; 30] = [
 
 /// For so many degrees of freedom; beyond the table its last value, a little too wide. Infinite for none.
 pub(crate) fn student(freedom: usize) -> f64 {
-    let at = freedom.min(TABLE.len());
-    at.checked_sub(1).and_then(|i| TABLE.get(i)).copied().unwrap_or(f64::INFINITY)
+    of_freedom(&TABLE, freedom)
 }
 
 /// √(n / χ²), where a χ² of n degrees of freedom lies below with 5 %; by degrees of freedom, from 1 on.
@@ -21,6 +20,10 @@ const ABOVE: [f64; 30] = [
 /// A standard deviation of so many degrees of freedom times this is its upper 95 % confidence bound; beyond the table its last
 /// value, a little too wide. Infinite for none.
 pub(crate) fn spread_above(freedom: usize) -> f64 {
-    let at = freedom.min(ABOVE.len());
-    at.checked_sub(1).and_then(|i| ABOVE.get(i)).copied().unwrap_or(f64::INFINITY)
+    of_freedom(&ABOVE, freedom)
+}
+
+fn of_freedom(table: &[f64; 30], freedom: usize) -> f64 {
+    let at = freedom.min(table.len());
+    at.checked_sub(1).and_then(|i| table.get(i)).copied().unwrap_or(f64::INFINITY)
 }

@@ -1,8 +1,7 @@
 //! Numbers of requests that a coarser file has and the finer one of the same run lacks.
 
-use crate::server::client_trace::column;
 use arrow_array::{Array, StringArray, UInt32Array};
-use postrun_schema::{PendingRun, SchemaError, Table};
+use postrun_schema::{PendingRun, SchemaError, Table, column};
 use std::collections::HashMap;
 
 /// A request as two files of one run name it.

@@ -237,7 +237,7 @@ fn give_way(
         let others = if of_a_part { None } else { of_other_requests(&item, run) };
         let rows = match others {
             Some(why) => {
-                let place = item.run.manifest.sources.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+                let place = item.run.manifest.source_names();
                 run.issues.add(IssueCode::ServerCountedOthers, || place, || why);
                 rows.iter().map(of_others).collect()
             }
@@ -261,8 +261,7 @@ fn is_of_a_part(stage: usize, run: usize, beside: &Beside, items: &[Option<Colle
         (Some(Layer::ServerStage(_)), Some(Layer::Stage(_))) => false,
         (Some(Layer::ServerStage(_)), _) => true,
         (Some(Layer::Stage(_)), _) => {
-            let counted = &stage.run.manifest.counted;
-            let all = counted.completed.map(|n| n.saturating_add(counted.failed.unwrap_or(0)));
+            let all = stage.run.manifest.counted.requests();
             beside.stages > 1 || all.is_some_and(|all| all < run.run.measured)
         }
         _ => false,
@@ -283,7 +282,7 @@ fn says_the_same(
         return Ok(true);
     };
     if let Some(summary) = items.get_mut(coarse).and_then(Option::as_mut) {
-        let place = summary.run.manifest.sources.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+        let place = summary.run.manifest.source_names();
         summary.issues.add(IssueCode::SummaryOfAnotherRun, || place, || why);
     }
     Ok(false)

@@ -1,8 +1,7 @@
 //! Whether a summary can be of the requests beside it: what both hold is compared before anything is taken.
 
-use crate::server::client_trace::column;
 use arrow_array::{Array, Float64Array, Int64Array, StringArray};
-use postrun_schema::{Manifest, PendingRun, ReportedRow, SchemaError, Table, counted};
+use postrun_schema::{Manifest, PendingRun, ReportedRow, SchemaError, Table, column, counted};
 use std::collections::BTreeMap;
 
 /// Latencies that are of the same requests differ by rounding and by which chunk or line ends them, not by more.
@@ -97,8 +96,8 @@ pub(super) fn contradiction(
         return Ok(Some(format!("it is of the model {theirs}, the requests are of {ours}")));
     }
     let (completed, failed) = (summary.counted.completed, summary.counted.failed);
-    let all = completed.map(|n| n.saturating_add(failed.unwrap_or(0)));
-    if !of_the_whole || run.measured == 0 || all.is_some_and(|all| all > run.measured) {
+    let more = summary.counted.requests().is_some_and(|all| all > run.measured);
+    if !of_the_whole || run.measured == 0 || more {
         return Ok(None);
     }
     let records = Records::read(run)?;

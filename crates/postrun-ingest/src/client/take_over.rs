@@ -29,11 +29,12 @@ pub(super) fn take_over(
     // Where both files store a figure, the finer one has more of its digits. What contradicts it is kept, to be compared too.
     let known: BTreeMap<(String, String), Option<f64>> =
         part.reported.iter().map(|row| ((row.metric.clone(), row.stat.clone()), row.value)).collect();
+    let near = |a: f64, b: f64| (a - b).abs() <= SAME * a.abs().max(b.abs());
     let is_known = |row: &ReportedRow| {
-        let same = known.get(&(row.metric.clone(), row.stat.clone()))?.zip(row.value);
-        Some(same.is_none_or(|(a, b)| (a - b).abs() <= SAME * a.abs().max(b.abs())))
+        let ours = known.get(&(row.metric.clone(), row.stat.clone()));
+        ours.is_some_and(|ours| ours.zip(row.value).is_none_or(|(a, b)| near(a, b)))
     };
-    part.reported.extend(rows.into_iter().filter(|row| is_known(row) != Some(true)));
+    part.reported.extend(rows.into_iter().filter(|row| !is_known(row)));
     run.run.set_reported(&part.reported)?;
     super::beside::take_extras(&mut run.run, &summary.run)?;
     fill(&mut run.run.manifest, summary.run.manifest, share);
@@ -101,9 +102,7 @@ const OTHER_REQUESTS: f64 = 2.0;
 /// Says so where the server counted other requests than those of the run.
 pub(super) fn of_other_requests(summary: &Collected, run: &Collected) -> Option<String> {
     let part = summary.part.as_ref().filter(|part| matches!(part.layer, Layer::ServerStage(_) | Layer::ServerWhole))?;
-    let counted = &run.run.manifest.counted;
-    let by_client = counted.completed.map(|n| n.saturating_add(counted.failed.unwrap_or(0)));
-    let here = Some(run.run.measured).filter(|n| *n > 0).or(by_client)? as f64;
+    let here = Some(run.run.measured).filter(|n| *n > 0).or(run.run.manifest.counted.requests())? as f64;
     let is_count = |row: &&ReportedRow| row.metric == "server_requests" && row.stat == "value";
     let there = part.reported.iter().find(is_count)?.value?;
     let apart = (there - here).abs() > OTHER_REQUESTS.max(here * OTHER_SHARE);

@@ -139,19 +139,24 @@ impl Summary {
         let span = self.unix_ns("start_time").zip(self.unix_ns("end_time")).map(|(from, to)| to.saturating_sub(from));
         manifest.duration_ns = span.filter(|ns| *ns > 0);
         manifest.duration_from_unix_ns = manifest.duration_ns.and_then(|_| self.unix_ns("start_time"));
-        let counted = |metric: &str| {
-            let figure = self.figures.iter().find(|row| row.metric == metric && row.stat == "value")?;
-            figure.value.filter(|v| (0.0..1e15).contains(v)).map(|v| v as u64)
-        };
-        manifest.counted.completed = counted("requests_ok");
-        manifest.counted.failed = counted("requests_failed");
-        manifest.counted.prompt_tokens = counted("prompt_tokens");
-        manifest.counted.output_tokens = counted("output_tokens");
-        manifest.output_tokens_source = TokenSource::ClientTokenizer;
-        manifest.prompt_tokens_source = TokenSource::ClientTokenizer;
-        manifest.not_recorded = vec!["anything about single requests: a summary only".to_string()];
+        count(&mut manifest, &self.figures);
         manifest
     }
+}
+
+/// What the figures of a summary count, by whose tokens.
+pub(super) fn count(manifest: &mut Manifest, figures: &[ReportedRow]) {
+    let counted = |metric: &str| {
+        let figure = figures.iter().find(|row| row.metric == metric && row.stat == "value")?;
+        figure.value.filter(|v| (0.0..1e15).contains(v)).map(|v| v as u64)
+    };
+    manifest.counted.completed = counted("requests_ok");
+    manifest.counted.failed = counted("requests_failed");
+    manifest.counted.prompt_tokens = counted("prompt_tokens");
+    manifest.counted.output_tokens = counted("output_tokens");
+    manifest.output_tokens_source = TokenSource::ClientTokenizer;
+    manifest.prompt_tokens_source = TokenSource::ClientTokenizer;
+    manifest.not_recorded = vec!["anything about single requests: a summary only".to_string()];
 }
 
 /// The load as `phases` (0.13) or `loadgen` (0.1) describe it.

@@ -18,7 +18,7 @@
 //! to last token and not the time that its rates are over.
 
 use super::aiperf_records::FAMILY;
-use super::aiperf_summary::{AIPERF_SUMMARY, add};
+use super::aiperf_summary::{AIPERF_SUMMARY, add, count};
 use crate::client::layer::{Layer, Part};
 use crate::client::manifest::of_tool;
 use crate::client::sheet::{self, Sheet};
@@ -27,7 +27,7 @@ use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
 use crate::json::Tree;
 use crate::sink::{FinishedRun, RunSink};
-use postrun_schema::{Doc, IssueCode, Manifest, ReportedRow, TokenSource};
+use postrun_schema::{Doc, IssueCode, ReportedRow};
 
 pub(super) static AIPERF_SUMMARY_CSV: Ingestor = Ingestor {
     id: "aiperf_summary_csv",
@@ -59,27 +59,12 @@ fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError
         if figures.is_empty() {
             return Ok(());
         }
-        let manifest = manifest(&figures);
+        let mut manifest = of_tool("AIPerf", None, "by the titles of its summary, which names no version");
+        count(&mut manifest, &figures);
         let layer = Part::of(FAMILY, Layer::Whole);
         let part = Part { reported: figures, copy_of: Some(AIPERF_SUMMARY.id), ..layer };
         sink.commit_figures(FinishedRun::of_figures(manifest, part))
     })
-}
-
-fn manifest(figures: &[ReportedRow]) -> Manifest {
-    let mut manifest = of_tool("AIPerf", None, "by the titles of its summary, which names no version");
-    let counted = |metric: &str| {
-        let row = figures.iter().find(|row| row.metric == metric && row.stat == "value")?;
-        row.value.filter(|v| (0.0..1e15).contains(v)).map(|v| v as u64)
-    };
-    manifest.counted.completed = counted("requests_ok");
-    manifest.counted.failed = counted("requests_failed");
-    manifest.counted.prompt_tokens = counted("prompt_tokens");
-    manifest.counted.output_tokens = counted("output_tokens");
-    manifest.output_tokens_source = TokenSource::ClientTokenizer;
-    manifest.prompt_tokens_source = TokenSource::ClientTokenizer;
-    manifest.not_recorded = vec!["anything about single requests: a summary only".to_string()];
-    manifest
 }
 
 /// The rows of both tables, each figure with its rounding.

@@ -26,7 +26,7 @@
 //! everything about single requests: no figure of these can be computed again, and `postrun parity` lists each as such.
 
 use super::inference_perf::FAMILY;
-use super::inference_perf_summary::stage_of;
+use super::inference_perf_summary::read_report;
 use crate::bench::reported::{Named, named};
 use crate::client::distribution::{figure, stat_name};
 use crate::client::layer::{Layer, Part};
@@ -34,9 +34,8 @@ use crate::client::manifest::of_tool;
 use crate::error::IngestError;
 use crate::ingestor::{Head, Ingestor, Reads, Sniff};
 use crate::input::source::Source;
-use crate::json::records::{self, ONE_OBJECT, RecordError};
-use crate::json::{JsonReader, Tree};
-use crate::sink::{FinishedRun, RunSink};
+use crate::json::Tree;
+use crate::sink::RunSink;
 use postrun_schema::{Doc, Manifest, ReportedRow};
 
 pub(super) static INFERENCE_PERF_PROMETHEUS: Ingestor = Ingestor {
@@ -57,28 +56,10 @@ fn sniff(head: &Head) -> Sniff {
 }
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-    let (file, name) = (source.name.clone(), source.base_name.clone());
-    let mut text = source.take_reader();
-    let mut reader = JsonReader::new(&mut text);
-    let walked = records::walk(&file, ONE_OBJECT, &mut reader, |reader| {
-        let figures = reported(reader.tree(200)?.get("successes"));
-        if figures.is_empty() {
-            return Err(RecordError::NotARun("an object without any figure".to_string()));
-        }
-        commit(sink, figures, stage_of(&name)).map_err(RecordError::Fatal)
-    })?;
-    drop(reader);
-    sink.close(source, text, INFERENCE_PERF_PROMETHEUS.id, walked)
-}
-
-fn commit(sink: &mut RunSink<'_>, reported: Vec<ReportedRow>, stage: Option<u32>) -> Result<(), IngestError> {
-    let layer = stage.map_or(Layer::ServerWhole, Layer::ServerStage);
-    let part = Part { reported, ..Part::of(FAMILY, layer) };
-    let label = stage.map(|n| {
-        let whole = format!("stage_{n}_prometheus_metrics");
-        sink.default_label.replace(&whole, &format!("stage{n}"))
-    });
-    sink.commit_figures(FinishedRun { label, ..FinishedRun::of_figures(manifest(stage), part) })
+    read_report(source, sink, INFERENCE_PERF_PROMETHEUS.id, "prometheus", |report, stage| {
+        let layer = stage.map_or(Layer::ServerWhole, Layer::ServerStage);
+        (manifest(stage), Part { reported: reported(report.get("successes")), ..Part::of(FAMILY, layer) })
+    })
 }
 
 fn manifest(stage: Option<u32>) -> Manifest {

@@ -50,41 +50,42 @@ fn sniff(head: &Head) -> Sniff {
 }
 
 fn ingest(source: &mut Source, sink: &mut RunSink<'_>) -> Result<(), IngestError> {
-    let (file, name) = (source.name.clone(), source.base_name.clone());
+    read_report(source, sink, INFERENCE_PERF_SUMMARY.id, "lifecycle", |report, stage| {
+        let part = Part { reported: reported(report), ..Part::of(FAMILY, stage.map_or(Layer::Whole, Layer::Stage)) };
+        (manifest(report, stage), part)
+    })
+}
+
+/// Reads a report of one stage or of the whole, whose file is called after its `kind`, into the run that `of` makes of it.
+pub(super) fn read_report(
+    source: &mut Source,
+    sink: &mut RunSink<'_>,
+    format: &'static str,
+    kind: &str,
+    of: impl Fn(&Tree, Option<u32>) -> (Manifest, Part),
+) -> Result<(), IngestError> {
+    let (file, stage) = (source.name.clone(), stage_of(&source.base_name));
     let mut text = source.take_reader();
     let mut reader = JsonReader::new(&mut text);
     let walked = records::walk(&file, ONE_OBJECT, &mut reader, |reader| {
-        let report = reader.tree(200)?;
-        let figures = reported(&report);
-        if figures.is_empty() {
+        let (manifest, part) = of(&reader.tree(200)?, stage);
+        if part.reported.is_empty() {
             return Err(RecordError::NotARun("an object without any figure".to_string()));
         }
-        commit(sink, &report, figures, stage_of(&name)).map_err(RecordError::Fatal)
+        let label =
+            stage.map(|n| sink.default_label.replace(&format!("stage_{n}_{kind}_metrics"), &format!("stage{n}")));
+        let run = FinishedRun { label, ..FinishedRun::of_figures(manifest, part) };
+        sink.commit_figures(run).map_err(RecordError::Fatal)
     })?;
     drop(reader);
-    sink.close(source, text, INFERENCE_PERF_SUMMARY.id, walked)
+    sink.close(source, text, format, walked)
 }
 
 /// `stage_2_lifecycle_metrics.json` is stage 2, also with a prefix before it.
-pub(super) fn stage_of(name: &str) -> Option<u32> {
+fn stage_of(name: &str) -> Option<u32> {
     let (_, rest) = name.rsplit_once("stage_")?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
-}
-
-fn commit(
-    sink: &mut RunSink<'_>,
-    report: &Tree,
-    reported: Vec<ReportedRow>,
-    stage: Option<u32>,
-) -> Result<(), IngestError> {
-    let manifest = manifest(report, stage);
-    let label = stage.map(|n| {
-        let whole = format!("stage_{n}_lifecycle_metrics");
-        sink.default_label.replace(&whole, &format!("stage{n}"))
-    });
-    let part = Part { reported, ..Part::of(FAMILY, stage.map_or(Layer::Whole, Layer::Stage)) };
-    sink.commit_figures(FinishedRun { label, ..FinishedRun::of_figures(manifest, part) })
 }
 
 fn manifest(report: &Tree, stage: Option<u32>) -> Manifest {

@@ -1,7 +1,7 @@
 //! What the client saw over time, as curves: requests in flight, and tokens received so far.
 
 use arrow_array::{Array, Int64Array, RecordBatch, StringArray, UInt32Array};
-use postrun_schema::{PendingRun, SchemaError, Table};
+use postrun_schema::{PendingRun, SchemaError, Table, column};
 
 /// Cells of the token curve; long runs get wider cells, never more of them.
 const MOST_CELLS: i64 = 1 << 22;
@@ -248,10 +248,6 @@ fn levels(requests: &[ClientRequest]) -> Vec<(i64, i32)> {
         *step = level;
     }
     steps
-}
-
-pub(crate) fn column<'b, T: Array + 'static>(batch: &'b RecordBatch, name: &str) -> Option<&'b T> {
-    batch.column_by_name(name)?.as_any().downcast_ref()
 }
 
 fn times<'b>(batch: &'b RecordBatch, name: &str) -> Option<&'b Int64Array> {

@@ -101,10 +101,7 @@ impl Benchmark {
                 return texts(reader, &mut found);
             }
             let metric = metric.to_string();
-            reader.object(|reader, group| match group {
-                "successful" => reader.tree(64).map(|stats| found.push((metric.clone(), stats))),
-                _ => reader.skip_value(),
-            })
+            of_successful(reader, &metric, &mut found)
         })?;
         for (metric, stats) in found {
             figures::add(&metric, &stats, &mut self.figures);
@@ -261,10 +258,15 @@ fn texts<R: Read>(reader: &mut JsonReader<R>, found: &mut Vec<(String, Tree)>) -
                 return reader.skip_value();
             }
             let metric = format!("text.{unit}.{side}");
-            reader.object(|reader, group| match group {
-                "successful" => reader.tree(64).map(|stats| found.push((metric.clone(), stats))),
-                _ => reader.skip_value(),
-            })
+            of_successful(reader, &metric, found)
         })
+    })
+}
+
+/// The statistics of one metric over the successful requests, of all groups that it has.
+fn of_successful<R: Read>(reader: &mut JsonReader<R>, metric: &str, found: &mut Vec<(String, Tree)>) -> Result<()> {
+    reader.object(|reader, group| match group {
+        "successful" => reader.tree(64).map(|stats| found.push((metric.to_string(), stats))),
+        _ => reader.skip_value(),
     })
 }
