@@ -49,10 +49,12 @@ pub enum AnalysisError {
         found: u64,
     },
     /// An objective names something that cannot be one.
-    #[error("objective {name:?}: expected one of the latencies that each request has: {known}")]
+    #[error("objective {name:?}: no latency of a request is called so{near} (known: {known})")]
     BadObjective {
         /// As given.
         name: String,
+        /// What a typo may have meant, as a question.
+        near: String,
         /// All of them.
         known: String,
     },

@@ -1,32 +1,77 @@
-//! Tables as lazy frames.
+//! Tables as Polars frames, batch by batch.
+//!
+//! The dataset layer decodes the files: one decoder for all of postrun, with its guards. Polars' own reader of Parquet would
+//! be a second one, and brings clients of HTTP and TLS along into a tool that opens no connection.
 
 use crate::error::AnalysisError;
+use arrow_array::cast::AsArray;
+use arrow_array::types as arrow;
+use arrow_array::{Array, RecordBatch};
 use polars::prelude::*;
-use postrun_schema::{Column, Dataset, Dtype, Table};
+use postrun_schema::{Column as TableColumn, Dataset, Dtype, Table, batches};
 
-/// The table as a lazy frame with all its columns, those that the file lacks as nulls; `None` if the run does not have it.
-pub(crate) fn table(dataset: &Dataset, table: Table) -> Result<Option<LazyFrame>, AnalysisError> {
-    let Some(path) = dataset.path(table) else { return Ok(None) };
-    // The path is a name, not a pattern, and a `run=<label>` folder on the way is no column.
-    let args = ScanArgsParquet {
-        low_memory: true,
-        glob: false,
-        hive_options: HiveOptions::new_disabled(),
-        ..ScanArgsParquet::default()
+/// Rows of a frame. Large enough that what an expression costs by itself does not count.
+const BATCH_ROWS: usize = 1 << 16;
+
+/// Hands out the rows of a table as frames of these columns; none where the run does not have the table.
+pub(crate) fn each_frame(
+    dataset: &Dataset,
+    table: Table,
+    columns: &[&str],
+    mut each: impl FnMut(&DataFrame) -> PolarsResult<()>,
+) -> Result<(), AnalysisError> {
+    let Some(path) = dataset.path(table) else { return Ok(()) };
+    for batch in batches(&path, columns, BATCH_ROWS)? {
+        let batch = batch?;
+        frame(table, &batch, columns).and_then(|df| each(&df)).map_err(polars_error(&dataset.manifest().label))?;
+    }
+    Ok(())
+}
+
+/// These columns of a batch of `table`. Columns that the file lacks are null.
+pub(crate) fn frame(table: Table, batch: &RecordBatch, columns: &[&str]) -> PolarsResult<DataFrame> {
+    let known = table.columns().iter().filter(|c| columns.contains(&c.name));
+    let column = |c: &TableColumn| match batch.column_by_name(c.name) {
+        Some(array) => series(c, array).map(Column::from),
+        None => Ok(Column::full_null(c.name.into(), batch.num_rows(), &dtype(c))),
     };
-    let path = PlRefPath::new(path.to_string_lossy().as_ref());
-    let scan = || -> PolarsResult<LazyFrame> {
-        let mut frame = LazyFrame::scan_parquet(path, args)?;
-        let present = frame.collect_schema()?;
-        let absent = table.columns().iter().filter(|c| !present.contains(c.name));
-        let nulls: Vec<Expr> = absent.map(|c| lit(NULL).cast(dtype(c)).alias(c.name)).collect();
-        Ok(if nulls.is_empty() { frame } else { frame.with_columns(nulls) })
+    DataFrame::new(batch.num_rows(), known.map(column).collect::<PolarsResult<Vec<_>>>()?)
+}
+
+fn series(column: &TableColumn, array: &dyn Array) -> PolarsResult<Series> {
+    let name = || PlSmallStr::from(column.name);
+    let read = match column.dtype {
+        Dtype::U16 => numbers::<arrow::UInt16Type, UInt16Type>(name(), array),
+        Dtype::U32 => numbers::<arrow::UInt32Type, UInt32Type>(name(), array),
+        Dtype::I64 => numbers::<arrow::Int64Type, Int64Type>(name(), array),
+        Dtype::F64 => numbers::<arrow::Float64Type, Float64Type>(name(), array),
+        Dtype::Utf8 => {
+            array.as_string_opt::<i32>().map(|a| StringChunked::from_iter_options(name(), a.iter()).into_series())
+        }
+        Dtype::Bool => {
+            array.as_boolean_opt().map(|a| BooleanChunked::from_iter_options(name(), a.iter()).into_series())
+        }
     };
-    scan().map(Some).map_err(polars_error(dataset))
+    let differs =
+        || polars_err!(SchemaMismatch: "{}: expected {}, found {}", column.name, dtype(column), array.data_type());
+    read.ok_or_else(differs)
+}
+
+fn numbers<A, P>(name: PlSmallStr, array: &dyn Array) -> Option<Series>
+where
+    A: arrow::ArrowPrimitiveType,
+    P: PolarsNumericType<Native = A::Native>,
+    ChunkedArray<P>: IntoSeries,
+{
+    let array = array.as_primitive_opt::<A>()?;
+    Some(match array.null_count() {
+        0 => ChunkedArray::<P>::from_slice(name, array.values()).into_series(),
+        _ => ChunkedArray::<P>::from_iter_options(name, array.iter()).into_series(),
+    })
 }
 
 /// Polars' type of a column.
-fn dtype(column: &Column) -> DataType {
+fn dtype(column: &TableColumn) -> DataType {
     match column.dtype {
         Dtype::U16 => DataType::UInt16,
         Dtype::U32 => DataType::UInt32,
@@ -37,9 +82,16 @@ fn dtype(column: &Column) -> DataType {
     }
 }
 
-pub(crate) fn polars_error(dataset: &Dataset) -> impl Fn(PolarsError) -> AnalysisError + use<> {
-    let label = dataset.manifest().label.clone();
-    move |source| AnalysisError::Polars { label: label.clone(), source }
+/// The columns that an expression reads.
+pub(crate) fn columns_of(expr: &Expr) -> impl Iterator<Item = &str> {
+    expr.into_iter().filter_map(|part| match part {
+        Expr::Column(name) => Some(name.as_str()),
+        _ => None,
+    })
+}
+
+pub(crate) fn polars_error(label: &str) -> impl Fn(PolarsError) -> AnalysisError {
+    move |source| AnalysisError::Polars { label: label.to_string(), source }
 }
 
 #[cfg(test)]

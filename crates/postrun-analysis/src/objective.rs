@@ -5,7 +5,7 @@ use crate::error::AnalysisError;
 use crate::metric::{Compute, Metric};
 use crate::metrics::{METRICS, find_metric};
 use crate::requests::Requests;
-use postrun_schema::Unit;
+use postrun_schema::{Unit, did_you_mean};
 use serde::Serialize;
 
 /// At most this value of a per-request metric.
@@ -24,7 +24,8 @@ impl Objective {
         let metric = find_metric(name).filter(|m| is_one(m)).ok_or_else(|| {
             let known: Vec<&str> =
                 METRICS.iter().copied().filter(is_one).map(|m| m.id.trim_end_matches("_ms")).collect();
-            AnalysisError::BadObjective { name: name.to_string(), known: known.join(", ") }
+            let near = did_you_mean(name, known.iter().map(|n| n.to_string()));
+            AnalysisError::BadObjective { name: name.to_string(), near, known: known.join(", ") }
         })?;
         Ok(Objective { metric: metric.id, at_most_ns })
     }

@@ -13,7 +13,7 @@ use crate::convention::facts::Fact;
 use crate::convention::recipe::{From, Itl, POSTRUN, Recipe, Start, Which};
 use crate::convention::{Convention, Difference, find};
 use crate::error::AnalysisError;
-use crate::frames::{polars_error, table};
+use crate::frames::each_frame;
 use polars::prelude::*;
 use postrun_schema::{Dataset, IssueCode, Table};
 use serde::Serialize;
@@ -87,29 +87,31 @@ const UNEXPLAINED: &str = "differs, and no known definition accounts for it";
 
 /// The rows of the `reported` table, not compared yet, with their convention.
 pub(crate) fn load(dataset: &Dataset) -> Result<Vec<(ReportedFigure, String)>, AnalysisError> {
-    let Some(frame) = table(dataset, Table::Reported)? else { return Ok(Vec::new()) };
-    let read = || -> PolarsResult<Vec<(ReportedFigure, String)>> {
-        let df = frame.collect()?;
-        let text = |name: &str| -> PolarsResult<Vec<String>> {
-            Ok(df.column(name)?.str()?.iter().map(|v| v.unwrap_or_default().to_string()).collect())
-        };
+    let mut out = Vec::new();
+    let columns = ["metric", "stat", "key", "unit", "convention", "value"];
+    each_frame(dataset, Table::Reported, &columns, |df| {
+        let text = |name: &str| df.column(name)?.str();
         let (metric, stat, key, unit) = (text("metric")?, text("stat")?, text("key")?, text("unit")?);
-        let convention = text("convention")?;
-        let value: Vec<Option<f64>> = df.column("value")?.f64()?.iter().collect();
-        let figure = |i: usize| ReportedFigure {
-            metric: metric[i].clone(),
-            stat: stat[i].clone(),
-            key: key[i].clone(),
-            unit: unit[i].clone(),
-            reported: value[i],
-            computed: None,
-            agrees: None,
-            why: None,
-            definition: definition_and_rounding(&convention[i]).0.to_string(),
-        };
-        Ok((0..df.height()).map(|i| (figure(i), convention[i].clone())).collect())
-    };
-    read().map_err(polars_error(dataset))
+        let (convention, value) = (text("convention")?, df.column("value")?.f64()?);
+        let at = |column: &StringChunked, i: usize| column.get(i).unwrap_or_default().to_string();
+        out.extend((0..df.height()).map(|i| {
+            let convention = at(convention, i);
+            let figure = ReportedFigure {
+                metric: at(metric, i),
+                stat: at(stat, i),
+                key: at(key, i),
+                unit: at(unit, i),
+                reported: value.get(i),
+                computed: None,
+                agrees: None,
+                why: None,
+                definition: definition_and_rounding(&convention).0.to_string(),
+            };
+            (figure, convention)
+        }));
+        Ok(())
+    })?;
+    Ok(out)
 }
 
 /// Takes `chunk_gaps@0.005` apart: the id of a definition, and the largest rounding of this figure.

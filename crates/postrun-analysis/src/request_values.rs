@@ -1,9 +1,10 @@
-//! Per-request metrics of a part of the requests table, for those who hand out one request a row.
+//! Per-request metrics of a batch of the requests table, for those who hand out one request a row.
 
 use crate::error::AnalysisError;
-use crate::frames::{polars_error, table};
+use crate::frames::{frame, polars_error};
 use crate::metric::Metric;
-use crate::requests::per_request;
+use crate::requests::{metric_values, per_request};
+use arrow_array::RecordBatch;
 use polars::prelude::*;
 use postrun_schema::{Dataset, Table};
 
@@ -15,17 +16,16 @@ pub struct RequestValues {
     pub values: Vec<Option<f64>>,
 }
 
-/// Every per-request metric for `rows` rows of the requests table from row `from` on, in registry order. Fewer rows
-/// where the table ends.
-pub fn request_values(dataset: &Dataset, from: usize, rows: usize) -> Result<Vec<RequestValues>, AnalysisError> {
-    let err = polars_error(dataset);
-    let Some(frame) = table(dataset, Table::Requests)? else { return Ok(Vec::new()) };
-    let wanted: Vec<Expr> = per_request().map(|(metric, e)| e.cast(DataType::Float64).alias(metric.id)).collect();
-    let rows = IdxSize::try_from(rows).unwrap_or(IdxSize::MAX);
-    let frame = frame.slice(i64::try_from(from).unwrap_or(i64::MAX), rows).select(wanted).collect().map_err(&err)?;
-    let values = |(metric, _): (&'static Metric, Expr)| -> PolarsResult<RequestValues> {
-        let values = frame.column(metric.id)?.f64()?.iter().map(|v| v.filter(|v| v.is_finite())).collect();
-        Ok(RequestValues { metric, values })
+/// Every per-request metric for the rows of a batch of the requests table with all its columns, in registry order.
+pub fn request_values(dataset: &Dataset, batch: &RecordBatch) -> Result<Vec<RequestValues>, AnalysisError> {
+    let columns: Vec<&str> = Table::Requests.columns().iter().map(|c| c.name).collect();
+    let read = || -> PolarsResult<Vec<RequestValues>> {
+        let computed = metric_values(&frame(Table::Requests, batch, &columns)?)?;
+        let values = |(metric, _): (&'static Metric, Expr)| -> PolarsResult<RequestValues> {
+            let values = computed.column(metric.id)?.f64()?.iter().map(|v| v.filter(|v| v.is_finite())).collect();
+            Ok(RequestValues { metric, values })
+        };
+        per_request().map(values).collect()
     };
-    per_request().map(values).collect::<PolarsResult<Vec<_>>>().map_err(&err)
+    read().map_err(polars_error(&dataset.manifest().label))
 }

@@ -1,7 +1,7 @@
 //! The requests table in memory: the columns that whole-run figures need, and every per-request metric.
 
 use crate::error::AnalysisError;
-use crate::frames::{polars_error, table};
+use crate::frames::{columns_of, each_frame};
 use crate::metric::{Compute, Metric};
 use crate::metrics::METRICS;
 use crate::window::Window;
@@ -11,6 +11,10 @@ use std::collections::BTreeSet;
 
 /// Three years: no time of a benchmark is larger, and sums of them never overflow.
 pub const CREDIBLE_NS: i64 = 100_000_000_000_000_000;
+
+/// What is kept of each request, besides what its metrics read.
+const COLUMNS: [&str; 9] =
+    ["phase", "status", "streamed", "prompt_tokens", "output_tokens", "chunks", "sent_ns", "ttft_ns", "e2e_ns"];
 
 /// One row a request, in the dataset's order.
 #[derive(Debug, Default)]
@@ -41,61 +45,45 @@ pub(crate) enum Outcome {
 
 impl Requests {
     pub(crate) fn load(dataset: &Dataset) -> Result<Requests, AnalysisError> {
-        let err = polars_error(dataset);
-        let Some(frame) = table(dataset, Table::Requests)? else { return Ok(Requests::default()) };
-        let mut wanted: Vec<Expr> = ["phase", "status", "streamed"].into_iter().map(col).collect();
-        let counts = ["prompt_tokens", "output_tokens", "chunks"];
-        wanted.extend(counts.into_iter().map(|c| col(c).cast(DataType::UInt32)));
-        wanted.extend(["sent_ns", "ttft_ns", "e2e_ns"].into_iter().map(col));
-        for (metric, expr) in per_request() {
-            wanted.push(expr.cast(DataType::Float64).alias(metric.id));
-        }
-        let df = frame.clone().select(wanted).collect().map_err(&err)?;
         let required = required_columns();
-        let count_of = |c: &&'static str| col(*c).count().cast(DataType::UInt64).alias(*c);
-        let present = frame.select(required.iter().map(count_of).collect::<Vec<_>>()).collect().map_err(&err)?;
-        Self::from_frames(&df, &present, &required).map_err(&err)
+        let metrics: Vec<(&Metric, Expr)> = per_request().collect();
+        let mut columns: BTreeSet<&str> = required.iter().chain(&COLUMNS).copied().collect();
+        columns.extend(metrics.iter().flat_map(|(_, expr)| columns_of(expr)));
+        let columns: Vec<&str> = columns.into_iter().collect();
+        let mut out = Requests { values: vec![Vec::new(); METRICS.len()], ..Requests::default() };
+        each_frame(dataset, Table::Requests, &columns, |df| {
+            out.present.extend(required.iter().filter(|c| df.column(c).is_ok_and(|c| c.null_count() < c.len())));
+            out.take(df)
+        })?;
+        Ok(out)
     }
 
-    fn from_frames(df: &DataFrame, counts: &DataFrame, required: &BTreeSet<&'static str>) -> PolarsResult<Requests> {
-        let phase = df.column("phase")?.str()?;
-        let status = df.column("status")?.str()?;
-        let u32s = |name: &str| -> PolarsResult<Vec<Option<u32>>> { Ok(df.column(name)?.u32()?.iter().collect()) };
+    fn take(&mut self, df: &DataFrame) -> PolarsResult<()> {
+        let text = |name: &str| df.column(name)?.str();
+        let u32s = |name: &str| df.column(name)?.u32();
         let i64s = |name: &str| -> PolarsResult<Vec<Option<i64>>> {
             Ok(df.column(name)?.i64()?.iter().map(|v| v.filter(|v| v.abs() <= CREDIBLE_NS)).collect())
         };
-        let mut values = vec![Vec::new(); METRICS.len()];
-        for (position, metric) in METRICS.iter().enumerate() {
+        self.measured.extend(text("phase")?.iter().map(|p| p == Some("measured")));
+        self.status.extend(text("status")?.iter().map(|s| match s {
+            Some("ok") => Outcome::Ok,
+            Some("error") => Outcome::Failed,
+            _ => Outcome::Incomplete,
+        }));
+        self.prompt_tokens.extend(u32s("prompt_tokens")?.iter());
+        self.output_tokens.extend(u32s("output_tokens")?.iter());
+        self.chunks.extend(u32s("chunks")?.iter());
+        self.streamed.extend(df.column("streamed")?.bool()?.iter());
+        self.sent_ns.extend(i64s("sent_ns")?);
+        self.ttft_ns.extend(i64s("ttft_ns")?);
+        self.e2e_ns.extend(i64s("e2e_ns")?);
+        let metrics = metric_values(df)?;
+        for (values, metric) in self.values.iter_mut().zip(METRICS) {
             if matches!(metric.compute, Compute::PerRequest(_)) {
-                values[position] = df.column(metric.id)?.f64()?.iter().map(|v| v.unwrap_or(f64::NAN)).collect();
+                values.extend(metrics.column(metric.id)?.f64()?.iter().map(|v| v.unwrap_or(f64::NAN)));
             }
         }
-        let mut present = BTreeSet::new();
-        for name in required {
-            if counts.column(name)?.u64()?.get(0).unwrap_or(0) > 0 {
-                present.insert(*name);
-            }
-        }
-        Ok(Requests {
-            measured: phase.iter().map(|p| p == Some("measured")).collect(),
-            status: status
-                .iter()
-                .map(|s| match s {
-                    Some("ok") => Outcome::Ok,
-                    Some("error") => Outcome::Failed,
-                    _ => Outcome::Incomplete,
-                })
-                .collect(),
-            prompt_tokens: u32s("prompt_tokens")?,
-            output_tokens: u32s("output_tokens")?,
-            chunks: u32s("chunks")?,
-            streamed: df.column("streamed")?.bool()?.iter().collect(),
-            sent_ns: i64s("sent_ns")?,
-            ttft_ns: i64s("ttft_ns")?,
-            e2e_ns: i64s("e2e_ns")?,
-            values,
-            present,
-        })
+        Ok(())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -170,6 +158,12 @@ pub(crate) fn per_request() -> impl Iterator<Item = (&'static Metric, Expr)> {
         Compute::PerRequest(expr) => Some((*m, expr())),
         _ => None,
     })
+}
+
+/// The values of those metrics for the requests of `df`, a column of floats each.
+pub(crate) fn metric_values(df: &DataFrame) -> PolarsResult<DataFrame> {
+    let wanted: Vec<Expr> = per_request().map(|(metric, e)| e.cast(DataType::Float64).alias(metric.id)).collect();
+    df.clone().lazy().select(wanted).collect()
 }
 
 fn required_columns() -> BTreeSet<&'static str> {

@@ -10,13 +10,12 @@ use crate::chunk_scan::ChunkScan;
 use crate::convention::facts::Columns;
 use crate::convention::redefined::gap_rule;
 use crate::error::AnalysisError;
-use crate::frames::{polars_error, table};
+use crate::frames::each_frame;
 use crate::in_flight::InFlight;
 use crate::metrics::METRICS;
 use crate::moments::gap;
 use crate::requests::{Outcome, Requests};
 use crate::run::RunAnalysis;
-use polars::prelude::*;
 use postrun_schema::{Dataset, Table};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -119,16 +118,17 @@ pub fn samples(dataset: &Dataset, run: &RunAnalysis, edges: &BucketEdges) -> Res
 
 /// A number for each id; `None` where one lacks.
 fn ids(dataset: &Dataset, order: &[usize]) -> Result<Option<Vec<u64>>, AnalysisError> {
-    let err = polars_error(dataset);
-    let Some(frame) = table(dataset, Table::Requests)? else { return Ok(None) };
-    let df = frame.select([col("request_id")]).collect().map_err(&err)?;
-    let column = df.column("request_id").and_then(|c| c.str()).map_err(&err)?;
-    let number = |i: &usize| {
-        let mut hasher = DefaultHasher::new();
-        column.get(*i)?.hash(&mut hasher);
-        Some(hasher.finish())
-    };
-    Ok(order.iter().map(number).collect())
+    let mut all = Vec::new();
+    each_frame(dataset, Table::Requests, &["request_id"], |df| {
+        let number = |id: &str| {
+            let mut hasher = DefaultHasher::new();
+            id.hash(&mut hasher);
+            hasher.finish()
+        };
+        all.extend(df.column("request_id")?.str()?.iter().map(|id| id.map(number)));
+        Ok(())
+    })?;
+    Ok(order.iter().map(|i| all.get(*i).copied().flatten()).collect())
 }
 
 fn gap_samples(

@@ -45,7 +45,7 @@ pub(crate) fn each(
         let column = |f: &Arc<Field>| {
             batch.column_by_name(f.name()).cloned().unwrap_or_else(|| new_null_array(f.data_type(), rows))
         };
-        let values = request_values(dataset, from, rows)?;
+        let values = request_values(dataset, &batch)?;
         let metric = |m: &'static Metric| -> ArrayRef {
             let found = values.iter().find(|v| v.metric.id == m.id);
             let known = found.map_or_else(|| vec![None; rows], |v| v.values.clone());

@@ -2,9 +2,8 @@
 
 use super::load_curves::MOST_GAPS;
 use crate::error::AnalysisError;
-use crate::frames::{polars_error, table};
+use crate::frames::each_frame;
 use crate::requests::{Outcome, Requests};
-use polars::prelude::*;
 use postrun_schema::{Dataset, Table};
 
 /// One request. Times since its send, in nanoseconds.
@@ -135,64 +134,57 @@ pub(crate) struct Columns {
     ends_known: bool,
 }
 
+type Of<T> = fn(&mut Columns) -> &mut Vec<Option<T>>;
+
+const TIMES: [(&str, Of<i64>); 8] = [
+    ("first_byte_ns", |c| &mut c.first_byte_ns),
+    ("stream_end_ns", |c| &mut c.stream_end_ns),
+    ("end_ns", |c| &mut c.end_ns),
+    ("last_token_ns", |c| &mut c.last_token_ns),
+    ("scheduled_send_ns", |c| &mut c.scheduled_send_ns),
+    ("client_itl_ns", |c| &mut c.client_itl),
+    ("prefill_ns", |c| &mut c.prefill),
+    ("decode_ns", |c| &mut c.decode),
+];
+
+const COUNTS: [(&str, Of<u32>); 7] = [
+    ("client_prompt_tokens", |c| &mut c.client_prompt),
+    ("client_output_tokens", |c| &mut c.client_output),
+    ("reasoning_tokens", |c| &mut c.reasoning),
+    ("first_chunk_tokens", |c| &mut c.first_chunk_tokens),
+    ("counted_chunks", |c| &mut c.counted_chunks),
+    ("counted_events", |c| &mut c.counted_events),
+    ("requested_output_tokens", |c| &mut c.requested),
+];
+
+fn drop_unknown<T>(column: &mut Vec<Option<T>>) {
+    if column.iter().all(Option::is_none) {
+        *column = Vec::new();
+    }
+}
+
 fn at<T: Copy>(column: &[Option<T>], i: usize) -> Option<T> {
     column.get(i).copied().flatten()
 }
 
 impl Columns {
     pub(crate) fn load(dataset: &Dataset) -> Result<Columns, AnalysisError> {
-        let Some(frame) = table(dataset, Table::Requests)? else { return Ok(Columns::default()) };
-        let read = || -> PolarsResult<Columns> {
-            let times = [
-                "first_byte_ns",
-                "stream_end_ns",
-                "end_ns",
-                "last_token_ns",
-                "scheduled_send_ns",
-                "client_itl_ns",
-                "prefill_ns",
-                "decode_ns",
-            ];
-            let counts = [
-                "client_prompt_tokens",
-                "client_output_tokens",
-                "reasoning_tokens",
-                "first_chunk_tokens",
-                "counted_chunks",
-                "counted_events",
-                "requested_output_tokens",
-            ];
-            let wanted: Vec<Expr> = times.iter().chain(&counts).map(|name| col(*name)).collect();
-            let df = frame.select(wanted).collect()?;
-            let time = |name: &str| -> PolarsResult<Vec<Option<i64>>> {
-                let column = df.column(name)?.i64()?;
-                Ok(if column.null_count() == column.len() { Vec::new() } else { column.iter().collect() })
-            };
-            let count = |name: &str| -> PolarsResult<Vec<Option<u32>>> {
-                let column = df.column(name)?.u32()?;
-                Ok(if column.null_count() == column.len() { Vec::new() } else { column.iter().collect() })
-            };
-            Ok(Columns {
-                first_byte_ns: time("first_byte_ns")?,
-                stream_end_ns: time("stream_end_ns")?,
-                end_ns: time("end_ns")?,
-                last_token_ns: time("last_token_ns")?,
-                scheduled_send_ns: time("scheduled_send_ns")?,
-                client_prompt: count("client_prompt_tokens")?,
-                client_output: count("client_output_tokens")?,
-                reasoning: count("reasoning_tokens")?,
-                first_chunk_tokens: count("first_chunk_tokens")?,
-                counted_chunks: count("counted_chunks")?,
-                counted_events: count("counted_events")?,
-                client_itl: time("client_itl_ns")?,
-                prefill: time("prefill_ns")?,
-                decode: time("decode_ns")?,
-                requested: count("requested_output_tokens")?,
-                origin_unix_ns: dataset.manifest().clocks.client.origin_unix_ns,
-                ends_known: false,
-            })
-        };
-        let mut columns = read().map_err(polars_error(dataset))?;
+        let mut columns =
+            Columns { origin_unix_ns: dataset.manifest().clocks.client.origin_unix_ns, ..Columns::default() };
+        let names: Vec<&str> =
+            TIMES.iter().map(|(name, _)| *name).chain(COUNTS.iter().map(|(name, _)| *name)).collect();
+        each_frame(dataset, Table::Requests, &names, |df| {
+            for (name, of) in TIMES {
+                of(&mut columns).extend(df.column(name)?.i64()?.iter());
+            }
+            for (name, of) in COUNTS {
+                of(&mut columns).extend(df.column(name)?.u32()?.iter());
+            }
+            Ok(())
+        })?;
+        // A column without a value takes no memory.
+        TIMES.iter().for_each(|(_, of)| drop_unknown(of(&mut columns)));
+        COUNTS.iter().for_each(|(_, of)| drop_unknown(of(&mut columns)));
         let n = columns.end_ns.len().max(columns.stream_end_ns.len());
         columns.ends_known = (0..n).any(|i| {
             let apart =

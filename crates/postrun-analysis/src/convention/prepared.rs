@@ -12,7 +12,7 @@ use super::texts;
 use super::weighted::{Weighted, summarise};
 use super::{Convention, find};
 use crate::error::AnalysisError;
-use crate::frames::{polars_error, table};
+use crate::frames::each_frame;
 use crate::parity::ReportedFigure;
 use crate::requests::{Outcome, Requests};
 use crate::summary::Summary;
@@ -127,21 +127,15 @@ impl Prepared {
 /// One number by request.
 fn by_request(sources: &Sources<'_>, extra: &Extra) -> Result<Vec<Option<f64>>, AnalysisError> {
     let mut by_request: Vec<Option<f64>> = vec![None; sources.requests.len()];
-    if let Some(frame) = table(sources.dataset, Table::Extras)? {
-        let read = || -> PolarsResult<DataFrame> {
-            frame.filter(col("name").eq(lit(extra.name))).select([col("request"), col("value")]).collect()
-        };
-        let put = |df: &DataFrame, by_request: &mut [Option<f64>]| -> PolarsResult<()> {
-            for (request, value) in df.column("request")?.u32()?.iter().zip(df.column("value")?.f64()?.iter()) {
-                if let Some(slot) = request.and_then(|i| by_request.get_mut(i as usize)) {
-                    *slot = value.filter(|v| v.is_finite());
-                }
+    each_frame(sources.dataset, Table::Extras, &["request", "name", "value"], |df| {
+        let own = df.clone().lazy().filter(col("name").eq(lit(extra.name))).collect()?;
+        for (request, value) in own.column("request")?.u32()?.iter().zip(own.column("value")?.f64()?.iter()) {
+            if let Some(slot) = request.and_then(|i| by_request.get_mut(i as usize)) {
+                *slot = value.filter(|v| v.is_finite());
             }
-            Ok(())
-        };
-        let err = polars_error(sources.dataset);
-        put(&read().map_err(&err)?, &mut by_request).map_err(&err)?;
-    }
+        }
+        Ok(())
+    })?;
     Ok(by_request)
 }
 

@@ -7,7 +7,7 @@
 //! may be two recordings of the same server.
 
 use crate::error::AnalysisError;
-use crate::frames::{polars_error, table};
+use crate::frames::each_frame;
 use polars::prelude::*;
 use postrun_schema::{Across, Dataset, Series, SeriesKind, Table, find_series};
 use std::collections::{BTreeMap, HashMap};
@@ -27,9 +27,6 @@ pub(crate) struct Tracks {
     by_name: BTreeMap<&'static str, Track>,
 }
 
-/// Rows of the samples table read at once.
-const BATCH_ROWS: usize = 1 << 17;
-
 /// One sample. Label sets are numbered: a long recording has few of them and many samples.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
@@ -44,14 +41,9 @@ type OfSource = BTreeMap<String, Vec<Sample>>;
 impl Tracks {
     /// Reads batch by batch: of a sample stay its time, its value and the number of its labels.
     pub(crate) fn load(dataset: &Dataset) -> Result<Tracks, AnalysisError> {
-        let Some(frame) = table(dataset, Table::Samples)? else { return Ok(Tracks::default()) };
-        let rows = dataset.rows(Table::Samples);
         let mut read = Reading::default();
-        for start in (0..rows).step_by(BATCH_ROWS) {
-            let columns = ["at_ns", "series", "labels", "value", "source"].map(col);
-            let batch = frame.clone().slice(start as i64, BATCH_ROWS as IdxSize).select(columns);
-            batch.collect().and_then(|df| read.take(&df)).map_err(polars_error(dataset))?;
-        }
+        let columns = ["at_ns", "series", "labels", "value", "source"];
+        each_frame(dataset, Table::Samples, &columns, |df| read.take(df))?;
         let aligned = |source: &str| {
             let known = dataset.manifest().sources.iter().find(|s| s.name == source);
             known.is_some_and(|s| s.aligned == Some(true))

@@ -2,10 +2,9 @@
 
 use super::Sources;
 use crate::error::AnalysisError;
-use crate::frames::{polars_error, table};
+use crate::frames::each_frame;
 use crate::requests::Outcome;
 use crate::stall::Stall;
-use polars::prelude::*;
 use postrun_schema::Table;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,22 +86,20 @@ type Texts = BTreeMap<u32, (Option<String>, Option<String>)>;
 
 /// Id and error of the wanted requests.
 fn texts(from: &Sources<'_>, wanted: &BTreeSet<usize>) -> Result<Texts, AnalysisError> {
-    let Some(frame) = table(from.dataset, Table::Requests)?.filter(|_| !wanted.is_empty()) else {
-        return Ok(Texts::new());
-    };
-    let keys: Vec<u32> = wanted.iter().map(|i| *i as u32).collect();
-    let keys = lit(Series::new("keys".into(), keys)).implode(false);
-    let columns = ["request", "request_id", "error"].map(col);
-    let read = || -> PolarsResult<Texts> {
-        let df = frame.filter(col("request").is_in(keys, false)).select(columns).collect()?;
-        let text = |name: &str| -> PolarsResult<Vec<Option<String>>> {
-            Ok(df.column(name)?.str()?.iter().map(|v| v.map(str::to_string)).collect())
-        };
-        let (ids, errors) = (text("request_id")?, text("error")?);
-        let keys = df.column("request")?.u32()?.iter();
-        Ok(keys.zip(ids.into_iter().zip(errors)).filter_map(|(key, pair)| Some((key?, pair))).collect())
-    };
-    read().map_err(polars_error(from.dataset))
+    let mut out = Texts::new();
+    if wanted.is_empty() {
+        return Ok(out);
+    }
+    each_frame(from.dataset, Table::Requests, &["request", "request_id", "error"], |df| {
+        let (ids, errors) = (df.column("request_id")?.str()?, df.column("error")?.str()?);
+        for (i, request) in df.column("request")?.u32()?.iter().enumerate() {
+            if let Some(request) = request.filter(|r| wanted.contains(&(*r as usize))) {
+                out.insert(request, (ids.get(i).map(str::to_string), errors.get(i).map(str::to_string)));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(out)
 }
 
 fn row(from: &Sources<'_>, i: usize, stalls: &[Stall], texts: &mut Texts) -> ListedRequest {

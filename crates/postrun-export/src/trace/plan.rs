@@ -98,10 +98,9 @@ impl<'a> Plan<'a> {
         mut each: impl FnMut(Track) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
         let Some(path) = dataset.path(Table::Requests) else { return Ok(()) };
-        let mut from = 0;
         for batch in batches(&path, &[], ROWS)? {
             let batch = batch?;
-            let values = request_values(dataset, from, batch.num_rows())?;
+            let values = request_values(dataset, &batch)?;
             for (i, row) in row::rows(&batch)?.enumerate() {
                 let Some(built) = self.build(&row) else { continue };
                 let mut slices = self.with_arrows(built, row.request);
@@ -111,7 +110,6 @@ impl<'a> Plan<'a> {
                 }
                 each(Track { request: row.request, name: row::name(&batch, i, row.request), slices })?;
             }
-            from += batch.num_rows();
         }
         Ok(())
     }
