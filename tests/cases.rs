@@ -25,7 +25,23 @@ fn listed<'a>(report: &'a Value, list: &str, key: &str) -> Vec<&'a str> {
     runs.flat_map(|r| r[list].as_array().into_iter().flatten()).map(|e| e[key].as_str().unwrap()).collect()
 }
 
+/// What a check may hold: one that is spelled otherwise would check nothing.
+const KEYS: [&str; 9] = [
+    "args",
+    "data_quality",
+    "data_quality_absent",
+    "exit",
+    "input",
+    "report",
+    "runs",
+    "stderr_contains",
+    "unavailable",
+];
+
 fn check(dir: &Path, check: &Value, failures: &mut Vec<String>) {
+    for key in check.as_object().unwrap().keys().filter(|key| !KEYS.contains(&key.as_str())) {
+        failures.push(format!("{}: a check has no key {key:?}; it has {}", dir.display(), KEYS.join(", ")));
+    }
     let inputs = strings(&check["input"]);
     let name = format!("{} {}", dir.file_name().unwrap().to_string_lossy(), inputs.join(" "));
     let paths = inputs.iter().map(|i| dir.join(i).to_str().unwrap().to_string());

@@ -49,7 +49,7 @@ fn a_cut_gzip_file_is_an_error() {
 fn bad_arguments_exit_with_2_and_say_what_is_expected() {
     for (args, expected) in [
         (vec!["report", RECORDING, "--slo", "ttft=500"], "no unit"),
-        (vec!["report", RECORDING, "--slo", "speed=5ms"], "expected one of"),
+        (vec!["report", RECORDING, "--slo", "speed=5ms"], "(known: ttft, tpot"),
         (vec!["report", RECORDING, "--buckets", "many"], "no prompt length"),
         (vec!["report", RECORDING, "--percentiles", "101"], "between 0 and 100"),
         (vec!["report", RECORDING, "--window", "5m..1s"], "is empty"),

@@ -12,6 +12,8 @@ fn the_demo_leads_from_files_to_a_page() {
     assert!(text.contains("What it says first: 31 preemptions in a run of 60 requests"), "{text}");
     let page = std::fs::read_to_string(dir.path().join("postrun-demo/report.html")).unwrap();
     assert!(page.contains("31 preemptions in a run of 60 requests"));
+    let manifest = std::fs::read_to_string(dir.path().join("postrun-demo/run/manifest.json")).unwrap();
+    assert!(!page.contains("partial") && !manifest.contains("partial"), "nothing names the folder that it was made in");
     // What it tells to type next works as it stands.
     let next = text.lines().filter_map(|l| l.trim().strip_prefix("postrun ")).filter(|l| !l.contains("YOUR_"));
     let mut typed = 0;
@@ -59,6 +61,10 @@ fn a_typo_is_answered_with_the_nearest_name() {
         (vec!["explain", "tttf"], "did you mean ttft_ms?"),
         (vec!["simulate", "frequent_preemtion-t1", "--print"], "did you mean frequent_preemption-t1"),
         (vec!["list", "metrix"], "'metrics'"),
+        (vec!["report", "x.json", "--slo", "tttf=500ms"], "did you mean ttft?"),
+        (vec!["report", "x.json", "--convention", "vlm"], "did you mean vllm"),
+        (vec!["diff", "x.json", "y.json", "--fail-on", "regression:tftt>5"], "did you mean ttft"),
+        (vec!["diff", "x.json", "y.json", "--fail-on", "regression:p9.ttft>5"], "did you mean p90 or p95 or p99"),
     ];
     for (args, hint) in cases {
         let ran = run(args.clone());

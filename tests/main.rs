@@ -34,6 +34,7 @@ mod made_up;
 mod mutations;
 mod mutator;
 mod notebooks;
+mod outputs;
 mod page;
 mod page_checks;
 mod parity;

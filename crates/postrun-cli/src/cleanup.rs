@@ -26,7 +26,7 @@ pub fn on_signal(dir: &Path) {
     drop(folders);
     // Where no handler can be set, the folder stays: it has a name that nothing reads.
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
-    std::thread::spawn(move || {
+    let waits = move || {
         let Some(signal) = signals.forever().next() else { return };
         INTERRUPTED.store(true, Ordering::SeqCst);
         for dir in FOLDERS.lock().iter().flat_map(|folders| folders.iter()) {
@@ -34,7 +34,8 @@ pub fn on_signal(dir: &Path) {
         }
         say("postrun: interrupted; what was half written is removed");
         std::process::exit(BY_SIGNAL + signal);
-    });
+    };
+    let _ = std::thread::Builder::new().spawn(waits);
 }
 
 fn remove(path: &Path) {

@@ -5,9 +5,9 @@ mod cleanup;
 mod commands;
 mod error;
 mod exit;
-mod nearest;
 mod output;
 mod progress;
+mod spared;
 mod tame;
 mod value;
 
@@ -18,7 +18,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     cleanup::outlive_size_limits();
+    exit::say_faults_in_one_line();
     postrun_schema::silence_caught();
+    exit::caught(|| run(cli))
+}
+
+fn run(cli: Cli) -> ExitCode {
     let result = match cli.command {
         Command::Ingest(args) => commands::ingest::run(args),
         Command::Report(args) => commands::report::run(args),

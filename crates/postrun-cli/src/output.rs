@@ -2,12 +2,13 @@
 
 use crate::cleanup;
 use crate::error::CliError;
+use crate::spared;
 use crate::tame::Tame;
 use postrun_report::{printable, wrap};
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::fs::{File, Permissions};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 /// Columns when nobody says otherwise.
 const DEFAULT_WIDTH: u16 = 80;
@@ -58,6 +59,11 @@ pub fn print_wrapped(text: &str) -> Result<(), CliError> {
     print(&out)
 }
 
+/// The file that a result goes to; none: standard output, which `-` names too.
+pub fn file_named(output: &Option<PathBuf>) -> Option<&Path> {
+    output.as_deref().filter(|path| *path != Path::new("-"))
+}
+
 /// Writes a file that is either complete or not there.
 pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<(), CliError> {
     let failed = |source| CliError::Write { file: path.display().to_string(), source };
@@ -70,6 +76,7 @@ pub fn stream_file<T>(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let failed = |source| CliError::Write { file: path.display().to_string(), source };
+    spared::refuse(path)?;
     // A pipe or a device is written to, not replaced.
     if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
         let mut out = BufWriter::new(File::options().write(true).open(path).map_err(failed)?);
@@ -79,9 +86,13 @@ pub fn stream_file<T>(
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let aside = path.with_file_name(format!(".{name}.partial-{}", std::process::id()));
     cleanup::on_signal(&aside);
+    let mode = mode_to_keep(path).map_err(failed)?;
     // Made anew, so that nobody else's file or link is written through; a link at `path` itself is replaced.
     let _ = std::fs::remove_file(&aside);
     let file = File::create_new(&aside).map_err(failed)?;
+    if let Some(mode) = mode {
+        file.set_permissions(mode).map_err(failed)?;
+    }
     let mut out = BufWriter::with_capacity(1 << 18, file);
     let written = write(&mut out).and_then(|done| {
         out.flush().and_then(|()| std::fs::rename(&aside, path)).map_err(failed)?;
@@ -91,6 +102,16 @@ pub fn stream_file<T>(
         let _ = std::fs::remove_file(&aside);
     }
     written
+}
+
+/// Who may read the file that is replaced. An error where it may not be written.
+fn mode_to_keep(path: &Path) -> std::io::Result<Option<Permissions>> {
+    match path.symlink_metadata() {
+        Ok(meta) if meta.is_file() => File::options().append(true).open(path).map(|_| Some(meta.permissions())),
+        Ok(_) => Ok(None),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
 }
 
 /// Columns of the terminal; `COLUMNS` wins, a pipe gets 80.

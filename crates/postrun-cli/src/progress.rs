@@ -25,10 +25,11 @@ impl Progress {
         let total: u64 = inputs.iter().map(size).sum();
         let (bytes, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let visible = total >= LONG_BYTES && std::io::stderr().is_terminal();
-        let thread = visible.then(|| {
+        let draw = || {
             let (bytes, done) = (Arc::clone(&bytes), Arc::clone(&done));
-            std::thread::spawn(move || draw(total, &bytes, &done))
-        });
+            std::thread::Builder::new().spawn(move || draw(total, &bytes, &done)).ok()
+        };
+        let thread = visible.then(draw).flatten();
         Progress { bytes, done, thread }
     }
 

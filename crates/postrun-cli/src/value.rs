@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use postrun_analysis::{BucketEdges, CLIENTS, ClientConvention, Objective, Window, find_client};
 use postrun_export::TARGETS;
+use postrun_schema::did_you_mean;
 
 /// Objectives as one argument.
 #[derive(Debug, Clone)]
@@ -33,7 +34,8 @@ pub fn duration_ns(text: &str) -> Result<f64, String> {
 /// The convention of that name.
 pub fn convention(text: &str) -> Result<&'static ClientConvention, String> {
     let ids = || CLIENTS.iter().map(|client| client.id).collect::<Vec<_>>().join(", ");
-    find_client(text.trim()).ok_or_else(|| format!("no convention is called {text:?}; known: {}", ids()))
+    let near = || did_you_mean(text, CLIENTS.iter().map(|client| client.id.to_string()));
+    find_client(text.trim()).ok_or_else(|| format!("no convention is called {text:?}{} (known: {})", near(), ids()))
 }
 
 /// Seconds without a unit are Unix time: nothing else is that large.

@@ -16,7 +16,7 @@ use crate::result::{Delta, DeltaScope, RunDiff};
 use crate::side::Side;
 use crate::verdict::DeltaVerdict;
 use postrun_analysis::{METRICS, find_metric};
-use postrun_schema::Unit;
+use postrun_schema::{Unit, did_you_mean};
 use serde::Serialize;
 use toml_edit::{Document, TableLike};
 
@@ -98,7 +98,10 @@ impl Budget {
             table.get_key_value(key).and_then(|(k, _)| k.span()).map_or(0, |s| s.start)
         };
         let known = |table: &dyn TableLike, names: &[&str]| match table.iter().find(|(k, _)| !names.contains(k)) {
-            Some((k, _)) => Err(fault(at(table, k), format!("unknown key {k:?}; known: {}", names.join(", ")))),
+            Some((k, _)) => {
+                let near = did_you_mean(k, names.iter().map(|n| n.to_string()));
+                Err(fault(at(table, k), format!("unknown key {k:?}{near} (known: {})", names.join(", "))))
+            }
             None => Ok(()),
         };
         let number = |table: &dyn TableLike, key: &str| -> Result<Option<f64>, BudgetError> {
@@ -134,13 +137,13 @@ impl Budget {
             let Some(metric) = find_metric(name) else {
                 return Err(fault(
                     at(table, "metric"),
-                    format!("no metric is called {name:?}; see `postrun list metrics`"),
+                    format!("no metric is called {name:?}{}", nearest_metric(name)),
                 ));
             };
             let per_run = matches!(metric.compute, postrun_analysis::Compute::PerRun(_));
             let stat = table.get("stat").and_then(|s| s.as_str()).unwrap_or(if per_run { "value" } else { "p95" });
             if !STATS.contains(&stat) {
-                return Err(fault(at(table, "stat"), format!("{stat:?} is no statistic; known: {}", STATS.join(", "))));
+                return Err(fault(at(table, "stat"), no_statistic(stat)));
             }
             if per_run != (stat == "value") {
                 let has = if per_run { "one value a run: stat = \"value\"" } else { "a distribution: stat = \"p95\"" };
@@ -185,6 +188,16 @@ fn in_unit(metric: &str, value: f64) -> String {
     }
 }
 
+fn nearest_metric(name: &str) -> String {
+    let near = did_you_mean(name, METRICS.iter().map(|m| m.id.trim_end_matches("_ms").to_string()));
+    format!("{near} (`postrun list metrics` names them)")
+}
+
+fn no_statistic(stat: &str) -> String {
+    let near = did_you_mean(stat, STATS.iter().map(|s| s.to_string()));
+    format!("{stat:?} is no statistic{near} (known: {})", STATS.join(", "))
+}
+
 impl Limit {
     /// From `regression`, `regression:METRIC>PCT` or `regression:STAT.METRIC>PCT`.
     pub fn regression(text: &str) -> Result<Limit, String> {
@@ -209,10 +222,10 @@ impl Limit {
         };
         let (stat, name) = name.trim().split_once('.').map_or((None, name.trim()), |(s, n)| (Some(s), n));
         if let Some(stat) = stat.filter(|s| !STATS.contains(s)) {
-            return Err(format!("{stat:?} is no statistic; known: {}", STATS.join(", ")));
+            return Err(no_statistic(stat));
         }
-        let metric = find_metric(name)
-            .ok_or_else(|| format!("no metric is called {name:?}; `postrun list metrics` names them"))?;
+        let metric =
+            find_metric(name).ok_or_else(|| format!("no metric is called {name:?}{}", nearest_metric(name)))?;
         let percent = percent.trim().trim_end_matches('%').trim_end();
         let share = percent.parse::<f64>().ok().filter(|p| p.is_finite() && *p >= 0.0);
         let worse_by = share.ok_or_else(|| format!("{percent:?} is no percentage; {example}"))? / 100.0;

@@ -131,7 +131,7 @@ pub fn ingest(inputs: &[Input], target: &Path, options: &Options) -> Result<Outc
     if options.strict {
         refuse_losses(&settled.kept)?;
     }
-    let mut runs = sink::close(settled.kept);
+    let mut runs = sink::close(settled.kept, inputs);
     if let Some(label) = &options.label {
         match runs.as_mut_slice() {
             [run] => run.manifest.label = sanitize(label),

@@ -3,13 +3,13 @@
 use crate::bench::facts::load_shape;
 use crate::client::layer::Part;
 use crate::error::IngestError;
-use crate::input::source::Source;
+use crate::input::source::{Input, Source};
 use crate::json::records::Walked;
 use crate::json::shorten;
 use crate::mapping::Mapping;
 use postrun_schema::{DatasetWriter, IssueCode, Issues, Manifest, PendingRun, SourceFile, Staging};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A run that is complete but not published.
@@ -201,8 +201,10 @@ pub(crate) fn settle(collected: Vec<Collected>, files: &[String]) -> Settled {
     Settled { kept, duplicates }
 }
 
-/// Gives every run a label of its own and closes the manifests.
-pub(crate) fn close(kept: Vec<Collected>) -> Vec<PendingRun> {
+/// Gives every run a label of its own and closes the manifests. A manifest names files as they lie in the folder that was
+/// given: nobody it is sent to needs to know where that lies.
+pub(crate) fn close(kept: Vec<Collected>, inputs: &[Input]) -> Vec<PendingRun> {
+    let folders = folders_of(inputs);
     let mut taken = BTreeSet::new();
     let mut runs = Vec::new();
     for mut item in kept {
@@ -214,9 +216,27 @@ pub(crate) fn close(kept: Vec<Collected>) -> Vec<PendingRun> {
         }
         item.run.manifest.label = label;
         item.run.manifest.issues = item.issues.into_sorted(item.requests);
+        for issue in &mut item.run.manifest.issues {
+            if let Some(inside) = folders.iter().find_map(|folder| issue.at.strip_prefix(folder.as_str())) {
+                issue.at = inside.to_string();
+            }
+        }
         runs.push(item.run);
     }
     runs
+}
+
+/// The folders given, and those of the files given, each with its closing slash; inner ones before those around them.
+fn folders_of(inputs: &[Input]) -> Vec<String> {
+    let folder = |input: &Input| match input {
+        Input::Path(path) if path.is_dir() => Some(path.clone()),
+        Input::Path(path) => path.parent().map(Path::to_path_buf),
+        Input::Stdin => None,
+    };
+    let with_slash = |folder: PathBuf| folder.join("").display().to_string();
+    let mut folders: Vec<String> = inputs.iter().filter_map(folder).map(with_slash).filter(|f| !f.is_empty()).collect();
+    folders.sort_by_key(|folder| std::cmp::Reverse(folder.len()));
+    folders
 }
 
 /// The runs that are not there twice.

@@ -1,5 +1,6 @@
 //! What can go wrong when a dataset is opened or written.
 
+use parquet::errors::ParquetError;
 use std::path::{Path, PathBuf};
 
 /// An error of the dataset layer. Messages read well after "could not open …".
@@ -70,7 +71,7 @@ pub enum SchemaError {
         /// The table file.
         path: PathBuf,
         /// What the parquet crate said.
-        source: parquet::errors::ParquetError,
+        source: ParquetError,
     },
     /// The thread that wrote a table ended without a result. Ours to mend.
     #[error("internal: the writing thread ended early")]
@@ -85,7 +86,14 @@ impl SchemaError {
         move |source| SchemaError::Io { path: path.to_path_buf(), source }
     }
 
-    pub(crate) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> SchemaError + '_ {
-        move |source| SchemaError::Parquet { path: path.to_path_buf(), source }
+    pub(crate) fn parquet(path: &Path) -> impl FnOnce(ParquetError) -> SchemaError + '_ {
+        move |source| match source {
+            // A full disk is no fault of the table.
+            ParquetError::External(e) => match e.downcast::<std::io::Error>() {
+                Ok(source) => SchemaError::Io { path: path.to_path_buf(), source: *source },
+                Err(e) => SchemaError::Parquet { path: path.to_path_buf(), source: ParquetError::External(e) },
+            },
+            source => SchemaError::Parquet { path: path.to_path_buf(), source },
+        }
     }
 }

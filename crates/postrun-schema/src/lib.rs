@@ -17,6 +17,7 @@ mod hashing;
 mod issue;
 mod manifest;
 mod natural;
+mod nearest;
 mod parquet_guard;
 mod processors;
 mod row;
@@ -40,6 +41,7 @@ pub use manifest::{
     TokenSource, Tool,
 };
 pub use natural::{natural_order, natural_path_order};
+pub use nearest::did_you_mean;
 pub use parquet_guard::{caught, refuse_outside, silence_caught};
 pub use processors::is_single_processor;
 pub use row::{EventKind, EventRow, Phase, RequestRow, Status};

@@ -1,4 +1,7 @@
-//! Where runs are written before they are whole: `<target>.partial-<pid>`, renamed when complete, else removed.
+//! Where runs are written before they are whole: `<target>.partial-<process>`, renamed when complete, else removed.
+//!
+//! Who writes there holds a lock on a file in it. So the next one tells what a killed process left from what another one is
+//! at, which may be in another container and have the same number.
 
 use crate::dataset::is_dataset;
 use crate::error::SchemaError;
@@ -7,8 +10,11 @@ use crate::manifest::MANIFEST_FILE;
 use crate::table::Table;
 use crate::writer::{DatasetWriter, Lifetime, PendingRun};
 use std::ffi::OsString;
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// How often to try again where another process publishes at the same place, and how long to wait between.
@@ -20,17 +26,49 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub struct Staging {
     target: PathBuf,
     dir: PathBuf,
+    lock: Option<File>,
     replace: bool,
     lifetime: Lifetime,
     next: u32,
 }
 
-/// Where this process writes `target` until it is complete.
+/// Held as long as somebody writes beside it.
+const LOCK_FILE: &str = ".lock";
+
+/// Where this process, and no other, writes `target` until it is complete.
 pub fn partial_folder(target: &Path) -> PathBuf {
+    // Processes in two containers may have one number: what is random tells them apart.
+    static PROCESS: LazyLock<String> = LazyLock::new(|| {
+        let random = RandomState::new().build_hasher().finish() as u32;
+        format!("{}-{random:08x}", std::process::id())
+    });
     let target = behind_link(target);
-    let mut name = target.file_name().map(OsString::from).unwrap_or_else(|| OsString::from("dataset"));
-    name.push(format!(".partial-{}", std::process::id()));
+    let mut name = before_process(&target);
+    name.push(PROCESS.as_str());
     target.with_file_name(name)
+}
+
+/// What the names of all partial folders of `target` begin with.
+fn before_process(target: &Path) -> OsString {
+    let mut name = target.file_name().map(OsString::from).unwrap_or_else(|| OsString::from("dataset"));
+    name.push(".partial-");
+    name
+}
+
+/// Removes what processes left beside `target` that were killed: the lock of each is free.
+fn remove_abandoned(target: &Path) {
+    let beside = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let before = before_process(target);
+    for entry in std::fs::read_dir(beside).into_iter().flatten().flatten() {
+        if !entry.file_name().as_encoded_bytes().starts_with(before.as_encoded_bytes()) {
+            continue;
+        }
+        // One without the file is being made, or being published.
+        let Ok(lock) = File::options().read(true).write(true).open(entry.path().join(LOCK_FILE)) else { continue };
+        if lock.try_lock().is_ok() {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 impl Staging {
@@ -40,15 +78,19 @@ impl Staging {
         admit(target, replace)?;
         let target = behind_link(target);
         let dir = partial_folder(&target);
-        if dir.symlink_metadata().is_ok() {
-            std::fs::remove_dir_all(&dir).map_err(SchemaError::io(&dir))?;
-        }
+        remove_abandoned(&target);
         if let Some(parent) = dir.parent() {
             std::fs::create_dir_all(parent).map_err(SchemaError::io(parent))?;
         }
         // Made anew, so that nobody else's folder or link is written through.
         std::fs::create_dir(&dir).map_err(SchemaError::io(&dir))?;
-        Ok(Staging { target, dir, replace, lifetime: Lifetime::Kept, next: 0 })
+        let mut staging = Staging { target, dir, lock: None, replace, lifetime: Lifetime::Kept, next: 0 };
+        let path = staging.dir.join(LOCK_FILE);
+        let lock = File::create_new(&path).map_err(SchemaError::io(&path))?;
+        // A file system without locks has nobody who looks for them.
+        let _ = lock.try_lock();
+        staging.lock = Some(lock);
+        Ok(staging)
     }
 
     /// The runs are for this process alone, which opens them with [`crate::Dataset::open_own`] and removes them: they are
@@ -89,6 +131,7 @@ impl Staging {
             _ => self.dir.clone(),
         };
         self.remove_rejected(&placed)?;
+        self.lock = None;
         self.move_to_target(&complete)?;
         let target = std::mem::take(&mut self.target);
         Ok(match single {
@@ -127,9 +170,14 @@ impl Staging {
     fn remove_rejected(&self, placed: &[String]) -> Result<(), SchemaError> {
         for entry in std::fs::read_dir(&self.dir).map_err(SchemaError::io(&self.dir))? {
             let entry = entry.map_err(SchemaError::io(&self.dir))?;
-            if !placed.iter().any(|name| entry.file_name() == name.as_str()) {
-                std::fs::remove_dir_all(entry.path()).map_err(SchemaError::io(&entry.path()))?;
+            if placed.iter().any(|name| entry.file_name() == name.as_str()) {
+                continue;
             }
+            let removed = match entry.file_name() == LOCK_FILE {
+                true => std::fs::remove_file(entry.path()),
+                false => std::fs::remove_dir_all(entry.path()),
+            };
+            removed.map_err(SchemaError::io(&entry.path()))?;
         }
         Ok(())
     }
@@ -219,7 +267,7 @@ fn write_manifest(run: &PendingRun) -> Result<(), SchemaError> {
     let mut text = serde_json::to_string_pretty(&run.manifest)
         .map_err(|e| SchemaError::BadManifest { path: path.clone(), message: e.to_string() })?;
     text.push('\n');
-    let mut file = std::fs::File::create(&path).map_err(SchemaError::io(&path))?;
+    let mut file = File::create(&path).map_err(SchemaError::io(&path))?;
     file.write_all(text.as_bytes()).map_err(SchemaError::io(&path))?;
     match run.lifetime {
         Lifetime::Kept => file.sync_all().map_err(SchemaError::io(&path)),
@@ -251,8 +299,14 @@ mod tests {
                         let own = root.join(format!("out.partial-{writer}-{round}"));
                         dataset(&own);
                         let lifetime = Lifetime::Kept;
-                        let staging =
-                            Staging { target: target.clone(), dir: own.clone(), replace: true, lifetime, next: 0 };
+                        let staging = Staging {
+                            target: target.clone(),
+                            dir: own.clone(),
+                            lock: None,
+                            replace: true,
+                            lifetime,
+                            next: 0,
+                        };
                         staging.move_to_target(&own).unwrap();
                     }
                 });
@@ -260,6 +314,23 @@ mod tests {
         });
         assert!(is_replaceable(&target));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside the target");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_what_another_writes_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("out");
+        let folder = |process: &str| dir.path().join(format!("out.partial-{process}"));
+        for process in ["1-dead", "1-alive", "1-beginning"] {
+            std::fs::create_dir(folder(process)).unwrap();
+        }
+        std::fs::write(folder("1-dead").join(LOCK_FILE), "").unwrap();
+        let held = File::create(folder("1-alive").join(LOCK_FILE)).unwrap();
+        held.try_lock().unwrap();
+        let staging = Staging::create(&target, false).unwrap();
+        let left = |process: &str| folder(process).exists();
+        assert_eq!([left("1-dead"), left("1-alive"), left("1-beginning")], [false, true, true]);
+        assert!(staging.dir.exists() && staging.dir != folder(&std::process::id().to_string()));
     }
 
     #[test]

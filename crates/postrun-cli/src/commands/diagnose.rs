@@ -3,7 +3,7 @@
 use super::{report, runs};
 use crate::args::{DiagnoseArgs, DiagnosisFormat, FailOn};
 use crate::error::CliError;
-use crate::output::{print, print_data, styled, width, write_file};
+use crate::output::{file_named, print, print_data, styled, width, write_file};
 use postrun_analysis::Options;
 use postrun_diagnose::Severity;
 use postrun_report::{Look, Parts, Report, to_json, to_markdown, to_table};
@@ -22,13 +22,15 @@ pub fn run(args: DiagnoseArgs) -> Result<bool, CliError> {
     let options = Options { objectives, convention: args.convention, ..Options::default() };
     let reports = report::reports(&opened, &options, &rules)?;
     let text = match args.format {
-        DiagnosisFormat::Table => {
-            to_table(&reports, Parts::Diagnosis, Look { width: width(), styled: styled() && args.output.is_none() })
-        }
+        DiagnosisFormat::Table => to_table(
+            &reports,
+            Parts::Diagnosis,
+            Look { width: width(), styled: styled() && file_named(&args.output).is_none() },
+        ),
         DiagnosisFormat::Markdown => to_markdown(&reports, Parts::Diagnosis),
         DiagnosisFormat::Json => to_json(&reports)?,
     };
-    match &args.output {
+    match file_named(&args.output) {
         Some(path) => write_file(path, &text)?,
         None if args.format == DiagnosisFormat::Table => print(&text)?,
         None => print_data(&text)?,

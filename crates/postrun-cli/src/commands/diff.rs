@@ -6,7 +6,8 @@ use super::{beside, charts, labels};
 use crate::args::{DiffArgs, DiffFormat};
 use crate::error::CliError;
 use crate::exit::Compared;
-use crate::output::{print, say, styled, width, write_file};
+use crate::output::{file_named, print, say, styled, width, write_file};
+use crate::spared;
 use postrun_analysis::{BucketEdges, Options, RunAnalysis, analyse, samples, shared_edges};
 use postrun_diagnose::{RuleSet, diagnose};
 use postrun_diff::{Budget, DRAWN_PERCENTILES, Overall, Reason, Settings, Side, SideRun, diff, noise_of_repeats};
@@ -25,7 +26,7 @@ const FORMS: [(&[&str], DiffFormat); 4] = [
 pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
     let format = match args.format {
         Some(format) => format,
-        None => form_by_ending(args.output.as_deref(), &FORMS)?,
+        None => form_by_ending(file_named(&args.output), &FORMS)?,
     };
     args.charts.as_deref().map_or(Ok(()), charts::check)?;
     let rules = rules(args.rules.as_deref())?;
@@ -70,14 +71,14 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
     }
     let text = match format {
         DiffFormat::Table => {
-            let look = Look { width: width(), styled: styled() && args.output.is_none() };
+            let look = Look { width: width(), styled: styled() && file_named(&args.output).is_none() };
             diff_to_table(&found, breaches, not_judged, look)
         }
         DiffFormat::Markdown => diff_to_markdown(&found, breaches, not_judged),
         DiffFormat::Html => diff_to_html(&comparison)?,
         DiffFormat::Json => diff_to_json(&found, breaches, not_judged)?,
     };
-    match &args.output {
+    match file_named(&args.output) {
         Some(path) => write_file(path, &text)?,
         None => print(&text)?,
     }
@@ -110,6 +111,7 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
 fn read_budget(path: &Path) -> Result<Budget, CliError> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|source| CliError::Read { file: name.clone(), source })?;
+    spared::file(path);
     Ok(Budget::from_toml(&name, &text)?)
 }
 

@@ -2,14 +2,13 @@
 
 use crate::args::ExplainArgs;
 use crate::error::CliError;
-use crate::nearest::did_you_mean;
 use crate::output::print_wrapped;
 use postrun_analysis::{CLIENTS, ClientConvention, Defined, EXAMPLE, METRICS, TOPICS, find_metric};
 use postrun_diagnose::{RULES, RULES_FILE, Rule, Threshold, find_rule};
 use postrun_diff::PAGES;
 use postrun_export::{TARGETS, find_target};
 use postrun_ingest::{INGESTORS, LIMITS};
-use postrun_schema::IssueCode;
+use postrun_schema::{IssueCode, did_you_mean};
 
 pub fn run(args: ExplainArgs) -> Result<(), CliError> {
     match page(args.name.trim()) {

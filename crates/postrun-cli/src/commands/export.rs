@@ -3,7 +3,7 @@
 use super::runs;
 use crate::args::ExportArgs;
 use crate::error::CliError;
-use crate::output::{file_names, say, stream_file};
+use crate::output::{file_named, file_names, say, stream_file};
 use crate::tame::Tame;
 use postrun_export::{ExportError, Target, find_target};
 use postrun_schema::Dataset;
@@ -13,7 +13,7 @@ use std::path::Path;
 pub fn run(args: ExportArgs) -> Result<(), CliError> {
     let unknown = || CliError::Argument(format!("no target is called {:?}", args.to));
     let target = find_target(&args.to).ok_or_else(unknown)?;
-    let output = args.output.as_deref().filter(|o| *o != Path::new("-"));
+    let output = file_named(&args.output);
     if output.is_none() && target.binary && std::io::stdout().is_terminal() {
         let hint = format!("{} is not text; name a file with -o, or pipe it on", target.id);
         return Err(CliError::Argument(hint));

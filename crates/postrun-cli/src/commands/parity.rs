@@ -3,7 +3,7 @@
 use super::{report, runs};
 use crate::args::{ParityArgs, ParityFormat};
 use crate::error::CliError;
-use crate::output::{print, print_data, styled, width, write_file};
+use crate::output::{file_named, print, print_data, styled, width, write_file};
 use postrun_analysis::{Options, analyse};
 use postrun_report::{Look, Parity, parity_csv, parity_json, parity_markdown, parity_table};
 
@@ -17,13 +17,13 @@ pub fn run(args: ParityArgs) -> Result<bool, CliError> {
     let parity = Parity::of(analyses.into_iter().map(|a| (a.manifest.label, a.manifest.tool.name, a.reported)));
     let text = match args.format {
         ParityFormat::Table => {
-            parity_table(&parity, Look { width: width(), styled: styled() && args.output.is_none() })
+            parity_table(&parity, Look { width: width(), styled: styled() && file_named(&args.output).is_none() })
         }
         ParityFormat::Json => parity_json(&parity)?,
         ParityFormat::Csv => parity_csv(&parity),
         ParityFormat::Markdown => parity_markdown(&parity),
     };
-    match &args.output {
+    match file_named(&args.output) {
         Some(path) => write_file(path, &text)?,
         None if args.format == ParityFormat::Table => print(&text)?,
         None => print_data(&text)?,

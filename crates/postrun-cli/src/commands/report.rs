@@ -4,7 +4,8 @@ use super::charts;
 use super::runs::{self, Runs};
 use crate::args::{ReportArgs, ReportFormat};
 use crate::error::CliError;
-use crate::output::{print, print_data, styled, width, write_file};
+use crate::output::{file_named, print, print_data, styled, width, write_file};
+use crate::spared;
 use postrun_analysis::{Options, RunAnalysis, analyse};
 use postrun_diagnose::{Diagnosis, RuleSet, diagnose, diagnose_sweep};
 use postrun_report::{Look, Parts, Report, Reports, to_csv, to_html, to_json, to_markdown, to_table};
@@ -23,7 +24,7 @@ const FORMS: [(&[&str], ReportFormat); 5] = [
 pub fn run(args: ReportArgs) -> Result<(), CliError> {
     let format = match args.format {
         Some(format) => format,
-        None => form_by_ending(args.output.as_deref(), &FORMS)?,
+        None => form_by_ending(file_named(&args.output), &FORMS)?,
     };
     args.charts.as_deref().map_or(Ok(()), charts::check)?;
     let rules = rules(args.rules.as_deref())?;
@@ -50,7 +51,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
     if let Some(dir) = &args.charts {
         charts::write(&reports, dir)?;
     }
-    let to_file = args.output.is_some();
+    let to_file = file_named(&args.output).is_some();
     let text = match format {
         ReportFormat::Table => to_table(&reports, Parts::All, Look { width: width(), styled: styled() && !to_file }),
         ReportFormat::Json => to_json(&reports)?,
@@ -58,7 +59,7 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
         ReportFormat::Html => to_html(&reports)?,
         ReportFormat::Csv => to_csv(&reports),
     };
-    match &args.output {
+    match file_named(&args.output) {
         Some(path) => write_file(path, &text),
         None if format == ReportFormat::Table => print(&text),
         None => print_data(&text),
@@ -81,6 +82,7 @@ pub fn rules(file: Option<&Path>) -> Result<RuleSet, CliError> {
     let Some(path) = file else { return Ok(RuleSet::default()) };
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|source| CliError::Read { file: name.clone(), source })?;
+    spared::file(path);
     Ok(RuleSet::from_toml(&name, &text)?)
 }
 

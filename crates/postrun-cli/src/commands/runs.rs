@@ -3,13 +3,13 @@
 use crate::args::{FileArgs, ReadingArgs};
 use crate::cleanup;
 use crate::error::CliError;
-use crate::nearest::did_you_mean;
 use crate::output::say;
 use crate::progress::Progress;
+use crate::spared;
 use postrun_ingest::{
     INGESTORS, IngestError, Ingestor, Input, LeftAlone, Mapping, Options, Outcome, find_ingestor, ingest,
 };
-use postrun_schema::{Dataset, MANIFEST_FILE, counted, find_datasets};
+use postrun_schema::{Dataset, MANIFEST_FILE, counted, did_you_mean, find_datasets};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -41,6 +41,7 @@ pub fn options_for(format: Option<&str>, files: &FileArgs) -> Result<Options, Cl
 fn mapping(path: &Path) -> Result<Arc<Mapping>, CliError> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|source| CliError::Read { file: name.clone(), source })?;
+    spared::file(path);
     Ok(Arc::new(Mapping::from_toml(&name, &text)?))
 }
 
@@ -70,9 +71,15 @@ pub fn open(args: &[String], options: Options) -> Result<Runs, CliError> {
     let mut scratch = None;
     let mut outcome = None;
     let mut datasets = folders.iter().map(|f| Dataset::open(f)).collect::<Result<Vec<_>, _>>()?;
+    datasets.iter().for_each(spared::dataset);
     if !raw.is_empty() {
         let dir = scratch_dir()?;
+        raw.iter().for_each(|input| match input {
+            Input::Path(path) => spared::file(path),
+            Input::Stdin => {}
+        });
         let made = ingest_all(&raw, &dir.path().join("runs"), options)?;
+        spared::recordings(&made);
         let own = made.datasets.iter().map(|f| Dataset::open_own(f)).collect::<Result<Vec<_>, _>>()?;
         datasets.splice(raw_at..raw_at, own);
         (scratch, outcome) = (Some(dir), Some(made));

@@ -3,9 +3,8 @@
 use crate::args::SimulateArgs;
 use crate::cleanup;
 use crate::error::CliError;
-use crate::nearest::did_you_mean;
 use crate::output::print_lines;
-use postrun_schema::{counted, partial_folder};
+use postrun_schema::{counted, did_you_mean, partial_folder};
 use postrun_simulate::{Scenario, scenarios, simulate, write};
 use std::path::Path;
 
@@ -54,5 +53,5 @@ fn find(name: &str) -> Result<Scenario, CliError> {
         return Err(CliError::Argument(format!("no scenario and no file is called {name:?}{near} ({hint})")));
     }
     let text = std::fs::read_to_string(name).map_err(|source| CliError::Read { file: name.to_string(), source })?;
-    Ok(Scenario::from_json(&text)?)
+    Scenario::from_json(&text).map_err(|e| CliError::Argument(format!("{name}: {e}")))
 }

@@ -4,7 +4,7 @@ use super::report::tell_apart;
 use super::{labels, runs};
 use crate::args::{TrendArgs, TrendFormat, TrendOrder};
 use crate::error::CliError;
-use crate::output::{print, styled, width, write_file};
+use crate::output::{file_named, print, styled, width, write_file};
 use postrun_analysis::{Options, analyse};
 use postrun_diff::{Order, trend};
 use postrun_report::{Look, trend_to_json, trend_to_markdown, trend_to_table};
@@ -44,12 +44,12 @@ pub fn run(args: TrendArgs) -> Result<(), CliError> {
     }
     let text = match args.format {
         TrendFormat::Table => {
-            trend_to_table(&found, Look { width: width(), styled: styled() && args.output.is_none() })
+            trend_to_table(&found, Look { width: width(), styled: styled() && file_named(&args.output).is_none() })
         }
         TrendFormat::Markdown => trend_to_markdown(&found),
         TrendFormat::Json => trend_to_json(&found)?,
     };
-    match &args.output {
+    match file_named(&args.output) {
         Some(path) => write_file(path, &text),
         None => print(&text),
     }

@@ -140,6 +140,7 @@ fn usable_seconds(seconds: Seconds, is_duration: bool, issues: &mut Issues, at: 
         Seconds::NonFinite => (IssueCode::NonFiniteValue, "NaN or infinity".to_string()),
         Seconds::TooLarge => (IssueCode::ImplausibleTime, "more than 292 years".to_string()),
         Seconds::NotANumber => (IssueCode::WrongType, "expected a number of seconds".to_string()),
+        Seconds::TooMany => (IssueCode::OutOfRange, format!("more than {MOST_GAPS} gaps of one request")),
     };
     issues.add(code, at, || example);
     ABSENT

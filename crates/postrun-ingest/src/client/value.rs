@@ -1,7 +1,9 @@
 //! Values of a client's record, judged one by one: what cannot be becomes null and an issue with its place.
 
 use crate::json::{JsonReader, Result, Seconds, Tree, shorten};
+use crate::limits::MOST_GAPS;
 use postrun_schema::{IssueCode, Issues};
+use std::cmp::Ordering;
 use std::io::Read;
 
 /// Longest error text kept.
@@ -128,17 +130,27 @@ impl Judge<'_> {
             Seconds::NonFinite => (IssueCode::NonFiniteValue, "NaN or infinity"),
             Seconds::TooLarge => (IssueCode::ImplausibleTime, "more than 292 years"),
             Seconds::NotANumber => (IssueCode::WrongType, "expected a number"),
+            Seconds::TooMany => {
+                self.issue(IssueCode::OutOfRange, || format!("{key}: more than {MOST_GAPS} gaps of one request"));
+                return None;
+            }
         };
         self.bad(code, key, example.to_string());
         None
     }
 }
 
-/// A list of times, read as if they were seconds; `None` where it is no list.
+/// A list of times, read as if they were seconds; `None` where it is no list. What goes beyond [`MOST_GAPS`] gaps is
+/// [`Seconds::TooMany`], once.
 pub(crate) fn seconds<R: Read>(reader: &mut JsonReader<R>) -> Result<Option<Vec<Seconds>>> {
     let mut out = Vec::new();
     let is_array = reader.array(|reader| {
-        out.push(reader.seconds()?);
+        let time = reader.seconds()?;
+        match out.len().cmp(&(MOST_GAPS + 1)) {
+            Ordering::Less => out.push(time),
+            Ordering::Equal => out.push(Seconds::TooMany),
+            Ordering::Greater => {}
+        }
         Ok(())
     })?;
     Ok(is_array.then_some(out))

@@ -14,6 +14,8 @@ pub(crate) enum Seconds {
     NonFinite,
     TooLarge,
     NotANumber,
+    /// The end of a list of which no more is kept.
+    TooMany,
 }
 
 impl<R: Read> JsonReader<R> {

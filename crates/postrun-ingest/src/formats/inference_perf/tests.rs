@@ -4,6 +4,7 @@ use super::super::inference_perf_summary::INFERENCE_PERF_SUMMARY;
 use super::super::reading_test::shared;
 use super::INFERENCE_PERF;
 use crate::client::run_test::{cut_everywhere, mutate_at_random, read, read_paths};
+use crate::limits::MOST_GAPS;
 use postrun_schema::{ClockKind, IssueCode, TokenSource};
 
 const ARRAY: &str = r#"[{"start_time":10.0,"end_time":11.0,"request":"{\"prompt\": \"a \\\"model\\\": \\\"x\\\"\", \"model\": \"m\", \"max_tokens\": 5}",
@@ -53,6 +54,16 @@ fn odd_values_are_counted_and_left_out() {
         let runs = read(&INFERENCE_PERF, "odd.json", ARRAY.replacen(old, new, 1).as_bytes()).unwrap();
         assert!(runs[0].issue(code) > 0, "{new}: {:?}", runs[0].manifest.issues);
     }
+}
+
+#[test]
+fn a_request_with_more_gaps_than_memory_is_for_keeps_none() {
+    let times = |n: usize| ARRAY.replacen("[12.5,12.5,12.75]", &format!("[{}12.75]", "12.5,".repeat(n)), 1);
+    let runs = read(&INFERENCE_PERF, "long.json", times(MOST_GAPS + 1).as_bytes()).unwrap();
+    assert_eq!((runs[0].issue(IssueCode::OutOfRange), runs[0].requests("output_tokens").len()), (1, 4));
+    assert_eq!((runs[0].requests("chunks")[2].as_str(), runs[0].requests("chunks")[0].as_str()), ("-", "3"));
+    let runs = read(&INFERENCE_PERF, "long.json", times(MOST_GAPS).as_bytes()).unwrap();
+    assert_eq!((runs[0].issue(IssueCode::OutOfRange), runs[0].requests("chunks")[2].as_str()), (0, "4194305"));
 }
 
 #[test]
