@@ -9,6 +9,9 @@ use std::process::Command;
 /// Steers terminals, is markup of HTML and Markdown, reorders text, and leaves folders.
 const EVIL: &str = "\u{1b}[31mEVIL\u{1b}]0;pwn\u{7}\u{9b}2J\r\u{202e}\u{2028}<img src=x onerror=alert(1)>|[a](javascript:b)\n# c `d` &lt;../../e";
 
+/// Marks that must come out of JSON as they went in.
+const EVIL_MARK: &str = "\u{202e}";
+
 /// A client's file and metrics of its server with the text in model, label, errors, request ids and metric labels; the name
 /// of the file is as bad as a name can be.
 fn recording() -> (tempfile::TempDir, PathBuf) {
@@ -58,6 +61,12 @@ fn no_command_lets_recorded_text_steer_the_terminal() {
         for command in ["report", "diagnose", "inspect", "parity"] {
             let ran = run([command, place]);
             assert!(ran.code <= 1, "{command}: {}", ran.stderr);
+            tame(&ran, command);
+        }
+        // JSON has escapes for what steers: also in a file nobody need fear it.
+        for command in ["report", "diagnose", "parity"] {
+            let ran = run([command, place, "--format", "json"]);
+            assert!(ran.stdout.contains("\\u202e") && ran.json().to_string().contains(EVIL_MARK), "{command}");
             tame(&ran, command);
         }
     }

@@ -1,6 +1,7 @@
 //! Comparisons and trends as JSON: `postrun.diff/1`, `postrun.trend/1`. Times are in milliseconds.
 
 use crate::json::Ordered;
+use crate::markup::json_text;
 use postrun_analysis::METRICS;
 use postrun_diff::{
     Breach, Delta, DeltaScope, DeltaVerdict, Difference, FindingChanges, Left, Method, Mix, MixCell, NotJudged,
@@ -187,7 +188,7 @@ pub fn diff_to_json(d: &RunDiff, breaches: &[Breach], unchecked: &[NotJudged]) -
         distributions: Ordered(d.distributions.iter().map(quantiles).collect()),
         limits: Limits { exceeded: breaches, not_judged: limits(&|_| true), not_recorded: limits(&|u| !u.recorded) },
     };
-    serde_json::to_string_pretty(&out).map(|text| text + "\n")
+    json_text(&out)
 }
 
 fn large(d: &Delta) -> LargeS<'_> {
@@ -298,5 +299,5 @@ pub fn trend_to_json(t: &Trend) -> Result<String, serde_json::Error> {
         ordered_by: t.ordered_by,
         series: series.collect(),
     };
-    serde_json::to_string_pretty(&out).map(|text| text + "\n")
+    json_text(&out)
 }

@@ -2,6 +2,7 @@
 
 use crate::json_server::{self, ServerKeys};
 use crate::json_workload::{self, Workload};
+use crate::markup::json_text;
 use crate::report;
 use postrun_analysis::{
     BucketResult, Evidence, MetricSummary, RunAnalysis, RunValue, ServerWindow, SteadyState, Summary, find_metric,
@@ -27,7 +28,7 @@ pub fn to_json(reports: &report::Reports) -> Result<String, serde_json::Error> {
         runs: reports.runs.iter().map(run).collect(),
         sweep: reports.sweep.as_ref(),
     };
-    serde_json::to_string_pretty(&report).map(|text| text + "\n")
+    json_text(&report)
 }
 
 /// Keys in the order given, not sorted.

@@ -43,6 +43,7 @@ pub use diff_text::{diff_to_markdown, diff_to_table, trend_to_markdown, trend_to
 pub use html::{diff_to_html, to_html};
 pub use json::{REPORT_JSON_SCHEMA, REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
+pub use markup::json_escaped;
 pub use parity::{
     PARITY_JSON_SCHEMA, Parity, ParityCounts, ParityRun, parity_csv, parity_json, parity_markdown, parity_table,
 };

@@ -91,6 +91,8 @@ fn escape(text: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
+            // Who is called `@name` on a forge is sent a message: not for a name that a file holds.
+            '@' if rest.starts_with(|c: char| c.is_alphanumeric()) => out.push_str("@&#8203;"),
             '\n' | '\r' => out.push(' '),
             c if steers(c) => {}
             c => out.push(c),
@@ -107,6 +109,7 @@ mod tests {
     fn recorded_text_is_no_markup_and_own_commands_are_code() {
         assert_eq!(escape("See `postrun explain stalls`."), "See `postrun explain stalls`.");
         assert_eq!(escape("a\u{1b}[31m\u{202e}b"), "a\\[31mb");
+        assert_eq!(escape("ask @everyone at 5 @ 3"), "ask @&#8203;everyone at 5 @ 3");
         assert_eq!(escape("`rm` *x* `postrun <b>`"), "\\`rm\\` \\*x\\* \\`postrun \\<b\\>\\`");
     }
 }

@@ -1,10 +1,35 @@
 //! Recorded text stays text: what steers whoever shows it, and what could be markup in HTML and SVG.
 
-/// True for what is no text but steers it: control characters, separators of lines, and marks that reorder what stands
-/// around them.
+use serde::Serialize;
+use std::borrow::Cow;
+
+/// True for what is no text but steers it: control characters, separators of lines, marks that reorder what stands
+/// around them, and signs that nobody sees.
 pub(crate) fn steers(c: char) -> bool {
     let reorders = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || reorders
+    let hides = matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || reorders || hides
+}
+
+/// JSON with what steers as `\u….`: the same values, and nothing in them that a terminal or an editor obeys.
+pub fn json_escaped(json: &str) -> Cow<'_, str> {
+    if json.is_ascii() {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c.is_ascii() || !steers(c) {
+            true => out.push(c),
+            // Two of them for a character beyond 16 bits.
+            false => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// As indented JSON, with a line break at its end.
+pub(crate) fn json_text(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(value).map(|text| json_escaped(&text).into_owned() + "\n")
 }
 
 /// `text` with everything escaped that could be markup; control characters are left out.

@@ -3,6 +3,7 @@
 use crate::client_section::unit_after;
 use crate::csv::csv_field;
 use crate::markdown;
+use crate::markup::json_text;
 use crate::quantity::{plain, signed_percent};
 use crate::section::{Grid, Section};
 use crate::terminal::{self, Look};
@@ -171,7 +172,7 @@ pub fn parity_markdown(parity: &Parity) -> String {
 
 /// As JSON, schema `postrun.parity/1`, that ends in a line break.
 pub fn parity_json(parity: &Parity) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(parity).map(|text| text + "\n")
+    json_text(parity)
 }
 
 /// As CSV: `run,tool,metric,stat,key,unit,reported,recomputed,verdict,definition,why`.

@@ -84,7 +84,7 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Simulate a benchmark run with a known cause, for learning and for trying rules
     Simulate(SimulateArgs),
-    /// List formats, metrics, rules, charts, topics or data-quality entries
+    /// List formats, metrics, rules, charts, scenarios, topics or data-quality entries
     List(ListArgs),
     /// Explain a metric, a rule, a format, a topic or a data-quality entry
     Explain(ExplainArgs),

@@ -15,6 +15,7 @@ use crate::error::ExportError;
 use crate::target::{Out, Target};
 use chrono::{DateTime, SecondsFormat};
 use postrun_analysis::{Lengths, Options, RunAnalysis, Summary, analyse, lengths};
+use postrun_report::json_escaped;
 use postrun_schema::{Dataset, Doc, HashingWriter, Manifest};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -52,8 +53,7 @@ fn write(dataset: &Dataset, out: Out<'_>) -> Result<Vec<String>, ExportError> {
     let run =
         analyse(dataset, &Options { percentiles: percentiles.clone(), metrics_only: true, ..Options::default() })?;
     let lengths = lengths(dataset, &percentiles)?;
-    serde_json::to_writer_pretty(&mut *out, &report(&run, &lengths)?)?;
-    writeln!(out)?;
+    writeln!(out, "{}", json_escaped(&serde_json::to_string_pretty(&report(&run, &lengths)?)?))?;
     Ok(Vec::new())
 }
 

@@ -18,6 +18,7 @@
 use crate::error::ExportError;
 use crate::target::{Out, Target};
 use crate::trace::{self, Counter, Head, Sink, Slice, Track, Value};
+use postrun_report::json_escaped;
 use postrun_schema::{Dataset, Doc};
 use serde_json::{Map, Value as Json, json};
 
@@ -54,6 +55,7 @@ impl ChromeTrace<'_> {
             }
         }
         let rest = rest.to_string();
+        let rest = json_escaped(&rest);
         let rest = rest.strip_prefix('{').unwrap_or(&rest);
         write!(self.out, ",{rest}")?;
         Ok(())
@@ -85,7 +87,8 @@ impl ChromeTrace<'_> {
 
 impl Sink for ChromeTrace<'_> {
     fn begin(&mut self, head: &Head<'_>) -> Result<(), ExportError> {
-        let about = json!({"run": head.label, "times": head.about});
+        let about = json!({"run": head.label, "times": head.about}).to_string();
+        let about = json_escaped(&about);
         write!(self.out, "{{\"displayTimeUnit\":\"ms\",\"otherData\":{about},\"traceEvents\":[")?;
         // An empty process would keep Perfetto's UI from opening the only other one.
         let processes = [(REQUESTS, "requests"), (SERVER, "server")];
