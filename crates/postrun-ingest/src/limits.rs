@@ -3,7 +3,7 @@
 //! No file can take all memory. Beyond each limit stands an error or a counted entry of data quality.
 //!
 //! # Text
-//! - A line of a log or of metrics: 1,048,576 bytes; the rest of it is passed over (`long_line`).
+//! - A line of a log or of metrics: 1,048,576 bytes without its end; the rest of it is passed over (`long_line`).
 //! - JSON has no limit on the length of a line or text, for it is read piece by piece; of an error message 1,024 bytes are kept,
 //!   of all error messages of a run 67,108,864.
 //! - A number or bare word of JSON: 4,096 bytes; an error.
