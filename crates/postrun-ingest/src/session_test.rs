@@ -177,7 +177,10 @@ fn a_dataset_is_one_already() {
     let dir = tempfile::tempdir().unwrap();
     let (file, target) = (dir.path().join("result.json"), dir.path().join("run"));
     std::fs::write(&file, RESULT).unwrap();
-    ingest(&[Input::Path(file)], &target, &Options::default()).unwrap();
+    ingest(&[Input::Path(file.clone())], &target, &Options::default()).unwrap();
+    let both = [Input::Path(file), Input::Path(target.clone())];
+    let refused = ingest(&both, &dir.path().join("both"), &Options::default());
+    assert!(matches!(refused, Err(IngestError::IsDataset { .. })), "named beside a recording: {refused:?}");
     for path in [target.clone(), target.join("manifest.json")] {
         let expected = format!("a dataset already, not a recording; `postrun report {}` reads it", path.display());
         assert!(said(&path).ends_with(&expected), "{}", said(&path));
