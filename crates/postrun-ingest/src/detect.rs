@@ -25,6 +25,11 @@ pub fn recognise(
     named: bool,
 ) -> Result<(&'static Ingestor, Sniff), IngestError> {
     let mut head = Head::new(&source.base_name, &source.head);
+    let packed = |what| IngestError::Packed { file: source.name.clone(), what };
+    // What lies in it may look like a recording, but stands among other bytes.
+    if let Some(what) = head.archive() {
+        return Err(packed(what));
+    }
     if mapping.is_some_and(|mapping| mapping.fits(&head)) {
         return Ok((by_mapping()?, Sniff::Strong));
     }
@@ -37,9 +42,10 @@ pub fn recognise(
     }
     match best(&head) {
         Fit::None if named && mapping.is_some() => Ok((by_mapping()?, Sniff::Weak)),
-        Fit::None => {
-            Err(IngestError::Unrecognised { file: source.name.clone(), seen: head.looks_like(), known: known() })
-        }
+        Fit::None => Err(match head.archive_by_name().filter(|_| head.keys.is_empty()) {
+            Some(what) => packed(what),
+            None => IngestError::Unrecognised { file: source.name.clone(), seen: head.looks_like(), known: known() },
+        }),
         Fit::One(ingestor, sniff) => Ok((ingestor, sniff)),
         Fit::Two(first, second) => Err(IngestError::Ambiguous { file: source.name.clone(), first, second }),
     }

@@ -39,6 +39,14 @@ pub enum IngestError {
         /// Ids of all formats.
         known: String,
     },
+    /// An archive, which may hold recordings.
+    #[error("{file}: {what}; unpack it first")]
+    Packed {
+        /// File.
+        file: String,
+        /// Which kind.
+        what: &'static str,
+    },
     /// Two ingestors claim it equally.
     #[error(
         "{file}: two formats fit equally well: {first} and {second}; choose with --input-format {first} or --input-format {second}"
@@ -76,6 +84,12 @@ pub enum IngestError {
         looked_at: usize,
         /// Their names, shortened.
         named: String,
+    },
+    /// Nothing is left to be read from it.
+    #[error("{place}: a dataset already, not a recording; `postrun report {place}` reads it")]
+    IsDataset {
+        /// Folder.
+        place: String,
     },
     /// Nothing usable in a file of a known format.
     #[error("{file}: nothing usable in it, read as {format}: {problem}")]
@@ -142,6 +156,7 @@ impl IngestError {
             IngestError::Empty { .. }
                 | IngestError::Damaged { .. }
                 | IngestError::Unrecognised { .. }
+                | IngestError::Packed { .. }
                 | IngestError::NothingUsable { .. }
         )
     }
@@ -150,6 +165,7 @@ impl IngestError {
     pub(crate) fn reason(&self) -> String {
         match self {
             IngestError::Unrecognised { .. } => "no known format".to_string(),
+            IngestError::Packed { what, .. } => format!("{what}; unpack it first"),
             IngestError::Empty { .. } => "empty".to_string(),
             IngestError::Damaged { what, .. } => format!("damaged from its start: {what}"),
             IngestError::NothingUsable { problem, .. } => problem.clone(),

@@ -70,15 +70,33 @@ impl<'a> Head<'a> {
         keys.iter().all(|k| self.keys.contains(*k))
     }
 
+    /// The archive that the first bytes are of, whatever lies in it.
+    pub(crate) fn archive(&self) -> Option<&'static str> {
+        let is_it = |(at, magic, _): &&(usize, &[u8], _)| self.bytes.get(*at..).is_some_and(|b| b.starts_with(magic));
+        if let Some((.., what)) = ARCHIVES.iter().find(is_it) {
+            return Some(what);
+        }
+        // Fields of its header end in zeros, which no text has.
+        let is_tar = self.bytes.get(..TAR_MAGIC_AT).is_some_and(|name| name.contains(&0))
+            && self.bytes[TAR_MAGIC_AT..].starts_with(b"ustar");
+        is_tar.then_some("a tar archive")
+    }
+
+    /// The archive that the file is by its name: the oldest form of tar has nothing else.
+    pub(crate) fn archive_by_name(&self) -> Option<&'static str> {
+        let name = self.name.to_ascii_lowercase();
+        let endings = [".tar", ".tgz", ".tar.gz", ".tar.zst", ".tzst"];
+        endings.iter().any(|ending| name.ends_with(ending)).then_some("a tar archive by its name")
+    }
+
     /// What the file looks like, for an error message.
     pub fn looks_like(&self) -> String {
         if !self.keys.is_empty() {
             let shown: Vec<&str> = self.keys.iter().take(6).map(String::as_str).collect();
             return format!("JSON with the keys {}{}", shown.join(", "), if self.keys.len() > 6 { " …" } else { "" });
         }
-        let magic = MAGICS.iter().find(|(magic, _)| self.bytes.starts_with(magic));
-        if let Some((_, what)) = magic {
-            return (*what).to_string();
+        if self.bytes.starts_with(b"SQLite format 3\0") {
+            return "an SQLite database without EvalScope's table result".to_string();
         }
         let first = self.bytes.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
         match self.bytes.get(first) {
@@ -96,14 +114,15 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Files that are no recording as they lie, and what to do about them.
-const MAGICS: &[(&[u8], &str)] = &[
-    (b"SQLite format 3\0", "an SQLite database without EvalScope's table result"),
-    (b"PK\x03\x04", "a ZIP archive; unpack it first"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
-    (b"\xfd7zXZ\0", "an xz file; unpack it first"),
-    (b"BZh", "a bzip2 file; unpack it first"),
+/// Where which bytes stand in files that may hold recordings but are none.
+const ARCHIVES: &[(usize, &[u8], &str)] = &[
+    (0, b"PK\x03\x04", "a ZIP archive"),
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (0, b"\xfd7zXZ\0", "an xz file"),
+    (0, b"\x04\x22\x4d\x18", "an lz4 file"),
+    (4, b"1AY&SY", "a bzip2 file"),
 ];
+const TAR_MAGIC_AT: usize = 257;
 
 /// Keys of the first JSON object, as far as it can be read.
 pub(crate) fn first_object_keys(text: impl Read) -> BTreeSet<String> {

@@ -3,13 +3,14 @@
 //! No file can take all memory. Beyond each limit stands an error or a counted entry of data quality.
 //!
 //! # Text
-//! - A line of a log or of metrics: 1,048,576 bytes; the rest of it is passed over (`long_line`).
+//! - A line of a log or of metrics: 1,048,576 bytes without its end; the rest of it is passed over (`long_line`).
 //! - JSON has no limit on the length of a line or text, for it is read piece by piece; of an error message 1,024 bytes are kept,
 //!   of all error messages of a run 67,108,864.
 //! - A number or bare word of JSON: 4,096 bytes; an error.
 //! - Nesting: 1,048,576 levels of values that are passed over, an error beyond; 48 levels and 65,536 values of what is kept
 //!   whole (settings, messages), and what goes beyond is no value.
 //! - A compressed file: 268,435,456 bytes, and beyond that 250 times its size; an error (`--max-expansion` raises the factor).
+//! - The window of a file compressed by zstd: 134,217,728 bytes, which is `--long=27`; an error that says how to unpack it.
 //! - A client's summary as CSV: 4,194,304 bytes; what follows is left out (`truncated_record`).
 //! - Settings of a client at the top of a result, with those inside one of them: 10,000; later ones are left out
 //!   (`too_many_records`).
@@ -48,6 +49,8 @@ pub(crate) const SERIES_TEXT_BYTES: usize = 64 << 20;
 pub(crate) const MOST_FILES: usize = 10_000;
 pub(crate) const DEEPEST_FOLDER: usize = 8;
 pub(crate) const FREE_TEXT_BYTES: u64 = 256 << 20;
+/// Base 2 logarithm of bytes.
+pub(crate) const ZSTD_WINDOW_LOG: u32 = 27;
 
 #[cfg(test)]
 mod tests {
@@ -74,6 +77,7 @@ mod tests {
             MOST_FILES,
             DEEPEST_FOLDER,
             FREE_TEXT_BYTES as usize,
+            1 << ZSTD_WINDOW_LOG,
             most_times,
             postrun_schema::MOST_REQUESTS,
         ] {

@@ -225,6 +225,7 @@ fn candidates(inputs: &[Input]) -> Result<(Vec<Candidate>, Vec<LeftAlone>), Inge
     let mut left_alone = Vec::new();
     for input in inputs {
         match input {
+            Input::Path(path) if folder::is_of_dataset(path) => return Err(is_dataset(path)),
             Input::Path(root) if root.is_dir() => {
                 let (paths, passed) = folder::files(root)?;
                 left_alone.extend(passed);
@@ -285,7 +286,15 @@ fn once(candidates: &mut Vec<Candidate>) -> Vec<LeftAlone> {
     left_alone
 }
 
+fn is_dataset(path: &Path) -> IngestError {
+    IngestError::IsDataset { place: path.display().to_string() }
+}
+
 fn nothing_found(inputs: &[Input], left_alone: &[LeftAlone]) -> IngestError {
+    let all_runs = |input: &&Input| matches!(input, Input::Path(path) if folder::holds_datasets(path));
+    if let Some(Input::Path(path)) = inputs.iter().find(all_runs) {
+        return is_dataset(path);
+    }
     let folder = inputs.iter().map(|i| match i {
         Input::Path(p) => p.display().to_string(),
         Input::Stdin => "-".to_string(),

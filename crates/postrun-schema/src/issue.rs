@@ -74,11 +74,12 @@ pub enum IssueCode {
     JournalBeside,
     SummaryOfAnotherRun,
     ServerCountedOthers,
+    UnknownStatus,
 }
 
 impl IssueCode {
     /// Every code.
-    pub const ALL: [IssueCode; 55] = [
+    pub const ALL: [IssueCode; 56] = [
         IssueCode::TtftNotMeasured,
         IssueCode::NoOutput,
         IssueCode::NotStreamed,
@@ -134,6 +135,7 @@ impl IssueCode {
         IssueCode::JournalBeside,
         IssueCode::SummaryOfAnotherRun,
         IssueCode::ServerCountedOthers,
+        IssueCode::UnknownStatus,
     ];
 
     /// As it stands in manifests and reports: `failed_requests`.
@@ -239,6 +241,9 @@ impl IssueCode {
             }
             IssueCode::ServerCountedOthers => {
                 "the server's figures are over other requests than the run's: they are kept apart, and stand beside none of its own"
+            }
+            IssueCode::UnknownStatus => {
+                "a status that nobody knows: the request is not counted as answered; a mapping can say what the word means"
             }
             IssueCode::OtherModel => {
                 "the server served another model than the client asked for: the file may be of another server"

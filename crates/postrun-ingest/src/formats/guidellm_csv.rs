@@ -3,7 +3,7 @@
 //! # Which files
 //! The CSV of `guidellm benchmark`: four rows of heading (group, name with unit, statistic), then a row a benchmark, each of
 //! which becomes a run (`c64`, `r4`). Recognised by its groups (`Run Info`, `Request Latency`, …). Beside the JSON report of
-//! the same name it is left alone, as a summary that says nothing more.
+//! the same name, or of the same figures under any name, it is left alone, as a summary that says nothing more.
 //!
 //! # Versions seen
 //! 0.8.1 (recorded). Those before 0.4 had a heading of another form, which is not read.
@@ -11,12 +11,12 @@
 //! # How the figures are read
 //! - A group with its name is a metric of the JSON, and means what `postrun explain guidellm` says; one that is not known is
 //!   kept under its own name. Numbers have all their digits.
-//! - `Percentiles` is a list, of the 0.1st, 1st, 5th, 10th, 25th, 50th, 75th, 90th, 95th, 99th and 99.9th. A list of another
-//!   length is counted and left out.
+//! - `Percentiles` is a list: the least value, the 0.1st, 1st, 5th, 10th, 25th, 75th, 90th, 95th and 99th percentile, and the
+//!   greatest. The 50th is the column `Median`. A list of another length is counted and left out.
 //! - Confidence intervals are passed over: they are no figures of the run.
 //!
 //! # What is not recorded
-//! Single requests, least and greatest values, counts, totals of tokens. Times are to the second.
+//! Single requests, the 99.9th percentile, counts, totals of tokens. Times are to the second.
 
 use super::guidellm::{GUIDELLM, figures as names};
 use crate::bench::reported::named;
@@ -51,8 +51,8 @@ fn sniff(head: &Head) -> Sniff {
 
 /// Rows of the heading.
 const HEADING: usize = 3;
-/// What the list of percentiles holds, under the names of the JSON.
-const PERCENTILES: [&str; 11] = ["p001", "p01", "p05", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p999"];
+/// What the list called percentiles holds, under the names of the JSON.
+const PERCENTILES: [&str; 11] = ["min", "p001", "p01", "p05", "p10", "p25", "p75", "p90", "p95", "p99", "max"];
 
 /// Group, name of a column, and the metric of the JSON.
 const METRICS: &[(&str, &str, &str)] = &[
@@ -240,13 +240,13 @@ fn percentiles(cell: &str) -> Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::run_test::{mutate_at_random, read};
+    use crate::client::run_test::{mutate_at_random, read, read_files};
 
     const CSV: &str = concat!(
         "Run Info,Benchmark,Timings,Request Counts,Request Counts,Request Latency,Request Latency,Time to First Token,Time to First Token,Scheduler Metrics\n",
         "Backend,Strategy,Duration,Successful,Errored,Successful Sec,Successful Sec,Successful ms,Successful ms,Request Time Avg\n",
         ",,Sec,,,Mean,Percentiles,Mean,Std Dev,Sec\n",
-        "\"{\"\"model\"\": \"\"m\"\"}\",concurrent@8,4.0,20,1,1.5,\"[1, 1, 1, 1, 1, 1.25, 2, 3, 3, 3, 4]\",80.5,2.0,1.5\n",
+        "\"{\"\"model\"\": \"\"m\"\"}\",concurrent@8,4.0,20,1,1.5,\"[0.5, 0.75, 1, 1, 1, 1.25, 2, 3, 3, 3.5, 4]\",80.5,2.0,1.5\n",
         "\"{\"\"model\"\": \"\"m\"\"}\",poisson@2.5,8.0,20,0,1.0,\"[1, 2]\",70.5,x,1.5\n",
     );
 
@@ -255,13 +255,53 @@ mod tests {
         let runs = read(&GUIDELLM_CSV, "benchmarks.csv", CSV.as_bytes()).unwrap();
         let [first, second] = runs.as_slice() else { panic!("{} runs", runs.len()) };
         assert!(first.manifest.label.ends_with("-c8") && second.manifest.label.ends_with("-r2.5"));
-        assert_eq!((first.figure("e2e_ms mean"), first.figure("e2e_ms p99.9")), (1500.0, 4000.0));
+        let e2e: Vec<(String, f64)> = first.reported().into_iter().map(|(name, value, _)| (name, value)).collect();
+        for (stat, value) in [
+            ("mean", 1500.0),
+            ("min", 500.0),
+            ("p0.1", 750.0),
+            ("p10", 1000.0),
+            ("p25", 1250.0),
+            ("p75", 2000.0),
+            ("p99", 3500.0),
+            ("max", 4000.0),
+        ] {
+            assert!(e2e.contains(&(format!("e2e_ms {stat}"), value)), "{stat} in {e2e:?}");
+        }
+        assert!(e2e.iter().all(|(name, _)| name != "e2e_ms p50" && name != "e2e_ms p99.9"), "{e2e:?}");
         assert_eq!((first.figure("ttft_ms mean"), first.figure("requests_failed value")), (80.5, 1.0));
         assert_eq!(first.figure("Scheduler Metrics Request Time Avg mean"), 1.5);
         assert_eq!((first.manifest.model.as_deref(), first.manifest.duration_ns), (Some("m"), Some(4_000_000_000)));
         // A list of another length, and what is no number.
         assert_eq!(second.issue(IssueCode::WrongType), 2);
         assert!(second.reported().iter().all(|(name, ..)| name != "e2e_ms p50" && name != "ttft_ms std"));
+    }
+
+    /// A benchmark of the JSON report, of the figures in `CSV`'s first row with more of their statistics.
+    fn report(ttft_ms: f64) -> String {
+        format!(
+            "{{\"metadata\":{{\"version\":2,\"guidellm_version\":\"0.8.1\"}},\"benchmarks\":[{{\"type_\":\"generative_benchmark\",\
+             \"config\":{{\"strategy\":{{\"type_\":\"concurrent\",\"streams\":8}},\"backend\":{{\"model\":\"m\"}}}},\
+             \"requests\":{{\"successful\":[],\"errored\":[],\"incomplete\":[]}},\"metrics\":{{\
+             \"request_totals\":{{\"successful\":20,\"errored\":1,\"incomplete\":0}},\
+             \"request_latency\":{{\"successful\":{{\"mean\":1.5,\"median\":1.75,\"min\":0.5,\"max\":4.0,\"percentiles\":\
+             {{\"p001\":0.75,\"p01\":1.0,\"p05\":1.0,\"p10\":1.0,\"p25\":1.25,\"p50\":1.75,\"p75\":2.0,\"p90\":3.0,\"p95\":3.0,\
+             \"p99\":3.5,\"p999\":3.75}}}}}},\
+             \"time_to_first_token_ms\":{{\"successful\":{{\"mean\":{ttft_ms},\"std_dev\":2.0}}}}}}}}]}}"
+        )
+    }
+
+    #[test]
+    fn beside_the_report_it_is_known_by_its_figures() {
+        let sheet: String = CSV.split_inclusive('\n').take(4).collect();
+        let together = |csv: &str, json: &str| {
+            let files = [("benchmarks.json", json.as_bytes()), ("renamed.csv", csv.as_bytes())];
+            read_files(None, &files).unwrap().len()
+        };
+        assert_eq!(together(&sheet, &report(80.5)), 1);
+        assert_eq!(together(&sheet, &report(81.5)), 1, "nearly all are the same");
+        let other = sheet.replace("1, 1, 1, 1.25, 2, 3, 3, 3.5, 4]", "2, 2, 2, 2.25, 3, 4, 4, 4.5, 5]");
+        assert_eq!(together(&other, &report(80.5)), 2);
     }
 
     #[test]

@@ -3,8 +3,19 @@
 use super::candidate::LeftAlone;
 use crate::error::IngestError;
 use crate::limits::{DEEPEST_FOLDER, MOST_FILES};
-use postrun_schema::{is_dataset, natural_path_order};
+use postrun_schema::{MANIFEST_FILE, find_datasets, is_dataset, natural_path_order};
 use std::path::{Path, PathBuf};
+
+/// A dataset, or the manifest of one.
+pub(crate) fn is_of_dataset(path: &Path) -> bool {
+    let is_manifest = path.file_name().is_some_and(|name| name == MANIFEST_FILE);
+    is_dataset(path) || (is_manifest && path.parent().is_some_and(is_dataset))
+}
+
+/// Datasets of several runs, each in a folder of its own.
+pub(crate) fn holds_datasets(path: &Path) -> bool {
+    path.is_dir() && find_datasets(path).is_ok_and(|found| found.iter().any(|dir| is_dataset(dir)))
+}
 
 /// All plain files below `root`, in natural order of their paths, and what was passed over with the reason. Hidden
 /// entries are passed over in silence.
@@ -37,7 +48,11 @@ pub(crate) fn files(root: &Path) -> Result<(Vec<PathBuf>, Vec<LeftAlone>), Inges
             } else if path.is_file() {
                 out.push(path);
             } else {
-                pass("neither a file nor a folder");
+                pass(match (kind.is_symlink(), path.is_dir()) {
+                    (true, true) => "a link to a folder, which is not followed",
+                    (true, false) if !path.exists() => "a link to nothing",
+                    _ => "neither a file nor a folder",
+                });
             }
             if out.len() > MOST_FILES {
                 let many =

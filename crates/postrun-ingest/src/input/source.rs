@@ -11,8 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How much of a file a sniffer sees.
 pub const HEAD_BYTES: usize = 64 << 10;
-const GZIP: &[u8] = &[0x1f, 0x8b];
-const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// What the user named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,14 +142,14 @@ impl Source {
             false => Box::new(ReadAhead::start(hashing)),
         };
         let joined = std::io::Cursor::new(start.clone()).chain(rest);
-        let compressed = start.starts_with(GZIP) || start.starts_with(ZSTD);
+        let (is_gzip, is_zstd) = (decoding::is_gzip(&start), decoding::is_zstd(&start));
         let damage = DamageSlot::default();
         let expansion = Arc::new(Expansion::default());
         let (told, limit) = (Arc::clone(&damage), Arc::clone(&expansion));
         let joined = Counted { inner: joined, expansion: Arc::clone(&expansion) };
-        let mut reader: Box<dyn Read> = if start.starts_with(GZIP) {
+        let mut reader: Box<dyn Read> = if is_gzip {
             Box::new(decoding::gzip(joined, told, limit))
-        } else if start.starts_with(ZSTD) {
+        } else if is_zstd {
             Box::new(decoding::zstd(BufReader::new(joined), told, limit).map_err(&io)?)
         } else {
             Box::new(joined)
@@ -171,7 +169,7 @@ impl Source {
             head_is_all,
             path: None,
             opened: None,
-            compressed,
+            compressed: is_gzip || is_zstd,
             reader,
             raw,
             damage,

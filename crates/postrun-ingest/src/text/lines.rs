@@ -4,6 +4,9 @@ use crate::limits::LONGEST_LINE_BYTES;
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
 
+/// A carriage return and a line feed, which are no part of the line.
+const LINE_END_BYTES: usize = 2;
+
 /// One line, without its end, colour codes and carriage return.
 pub(crate) struct Line<'a> {
     /// From 1.
@@ -13,7 +16,7 @@ pub(crate) struct Line<'a> {
     pub text: Cow<'a, str>,
     /// The text ends inside this line: whatever stands here may be cut.
     pub unfinished: bool,
-    /// It was longer than a mebibyte; the rest is passed over.
+    /// It was longer than [`LONGEST_LINE_BYTES`] without its end; the rest is passed over.
     pub shortened: bool,
 }
 
@@ -49,7 +52,7 @@ impl<R: Read> Lines<R> {
             }
             let end = memchr::memchr(b'\n', available);
             let take = end.map_or(available.len(), |at| at + 1);
-            let room = LONGEST_LINE_BYTES.saturating_sub(self.buffer.len());
+            let room = (LONGEST_LINE_BYTES + LINE_END_BYTES).saturating_sub(self.buffer.len());
             self.buffer.extend_from_slice(&available[..take.min(room)]);
             self.reader.consume(take);
             read += take as u64;
@@ -63,9 +66,11 @@ impl<R: Read> Lines<R> {
         }
         self.offset += read;
         self.number += 1;
-        let shortened = read > self.buffer.len() as u64;
         let bytes = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        // Where more was read than kept, no line feed was kept, and this is longer by a byte at least.
+        let shortened = bytes.len() > LONGEST_LINE_BYTES;
+        let bytes = &bytes[..bytes.len().min(LONGEST_LINE_BYTES)];
         // The plain check is several times faster than the lossy reading, and nearly every line passes it.
         let text = std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
         let text = without_colour(text);
@@ -98,6 +103,31 @@ pub(crate) fn without_colour(text: Cow<'_, str>) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_as_long_as_the_limit_is_whole() {
+        for (bytes, end, shortened) in [
+            (0, "\n", false),
+            (0, "\r\n", false),
+            (0, "", false),
+            (1, "\n", true),
+            (1, "\r\n", true),
+            (1, "", true),
+            (2, "\n", true),
+            (3, "\r\n", true),
+            (1 << 17, "\n", true),
+        ] {
+            let text = format!("{}{end}next", "x".repeat(LONGEST_LINE_BYTES + bytes));
+            let text = if end.is_empty() { text.trim_end_matches("next") } else { &text };
+            let mut lines = Lines::new(text.as_bytes());
+            let line = lines.next().unwrap().unwrap();
+            assert_eq!((line.text.len(), line.shortened), (LONGEST_LINE_BYTES, shortened), "{bytes} {end:?}");
+            assert!(line.text.bytes().all(|byte| byte == b'x'));
+            let next = lines.next().unwrap().map(|line| (line.offset as usize, line.text.to_string()));
+            let expected = (LONGEST_LINE_BYTES + bytes + end.len(), "next".to_string());
+            assert_eq!(next, (!end.is_empty()).then_some(expected));
+        }
+    }
 
     #[test]
     fn lines_keep_their_places() {

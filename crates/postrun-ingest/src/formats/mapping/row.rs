@@ -161,7 +161,7 @@ fn status(cells: &mut Cells<'_, '_>, failed: bool) -> (Status, Option<String>) {
             let example = format!(
                 "{word:?} is no known status, the request is taken as {taken_as}; say which it is: status = {{ column = …, ok = [{word:?}] }}"
             );
-            cells.issue(IssueCode::WrongType, &name, example);
+            cells.issue(IssueCode::UnknownStatus, &name, example);
             return (status, Some(word));
         }
     };

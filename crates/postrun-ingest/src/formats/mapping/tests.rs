@@ -103,7 +103,7 @@ fn a_mapping_reads_what_lies_deep_and_splits_runs() {
     assert_eq!(four.requests("e2e_ns"), ["1000000000", "-"]);
     assert_eq!(four.requests("output_tokens"), ["5", "-"]);
     assert_eq!((four.issue(IssueCode::NegativeDuration), four.issue(IssueCode::OutOfRange)), (1, 1));
-    assert_eq!(four.issue(IssueCode::WrongType), 1, "the status `?`");
+    assert_eq!((four.issue(IssueCode::UnknownStatus), four.issue(IssueCode::WrongType)), (1, 0), "the status `?`");
     assert_eq!(
         (eight.requests("status"), eight.requests("ttft_ns")),
         (vec!["cancelled".into()], vec!["125000000".into()])
@@ -155,7 +155,8 @@ fn a_status_that_nobody_knows_is_no_answer() {
             "[columns]\nsent = {{ column = \"t\", unit = \"s\" }}\ne2e = \"e2e_s\"\nerror = \"error\"\n{status}\n"
         );
         let run = one(read_mapped(&map, "a.csv", rows.as_bytes()));
-        (run.requests("status"), run.requests("error"), run.issue(IssueCode::WrongType))
+        assert_eq!(run.issue(IssueCode::WrongType), 0);
+        (run.requests("status"), run.requests("error"), run.issue(IssueCode::UnknownStatus))
     };
     // The words for ok are told: there is no other.
     let (status, error, odd) = mapped(", ok = [\"fine\"]");
