@@ -5,6 +5,7 @@ use crate::support::{report, root, run};
 use postrun_schema::{Across, Dtype, EXTRAS, SERIES, SeriesKind, Table, Unit};
 use serde_json::Value;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn guide() -> String {
@@ -86,10 +87,10 @@ fn same(a: &Value, b: &Value, tolerance: f64) -> bool {
     }
 }
 
-#[test]
-fn every_query_runs_and_the_engines_agree() {
+/// The interpreter that runs the queries, and a folder with the datasets that they name.
+fn queried() -> Option<(PathBuf, tempfile::TempDir)> {
     let requirements = std::fs::read_to_string(root().join("notebooks/requirements.txt")).unwrap();
-    let Some(python) = python("notebooks", &requirements) else { return };
+    let python = python("notebooks", &requirements)?;
     let dir = tempfile::tempdir().unwrap();
     for (input, name) in [
         ("fixtures/server_side/kv_tight/input", "kv-tight.postrun"),
@@ -99,14 +100,21 @@ fn every_query_runs_and_the_engines_agree() {
         let ran = run(["ingest", input, "-o", dir.path().join(name).to_str().unwrap()]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
     }
-    let script = root().join("tests/notebooks/guide.py");
-    let output = Command::new(python)
-        .current_dir(dir.path())
-        .args([script, root().join("notebooks/DATASET.md")])
-        .output()
-        .unwrap();
+    Some((python, dir))
+}
+
+/// Runs a script beside the notebooks' tests in the folder of the datasets.
+fn script(python: &Path, dir: &Path, name: &str, argument: &Path) -> Vec<u8> {
+    let script = root().join("tests/notebooks").join(name);
+    let output = Command::new(python).current_dir(dir).args([script.as_path(), argument]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    output.stdout
+}
+
+/// What every query gave, which is the same in each engine.
+fn answers(python: &Path, dir: &Path) -> Value {
+    let printed = script(python, dir, "guide.py", &root().join("notebooks/DATASET.md"));
+    let found: Value = serde_json::from_slice(&printed).unwrap();
     let sections = found.as_object().unwrap();
     assert_eq!(sections.len(), guide().split("## Queries").nth(1).unwrap().matches("\n### ").count());
     for (heading, results) in sections {
@@ -120,7 +128,39 @@ fn every_query_runs_and_the_engines_agree() {
             assert!(same(&result["rows"], &results[0]["rows"], tolerance), "{heading}: {results:#?}");
         }
     }
+    found
+}
+
+#[test]
+fn every_query_runs_and_the_engines_agree() {
+    let Some((python, dir)) = queried() else { return };
+    let found = answers(&python, dir.path());
     held_to_the_report(&found, &report(&dir.path().join("kv-tight.postrun"), &[])["runs"][0]);
+}
+
+#[test]
+fn queries_hold_on_awkward_datasets() {
+    let Some((python, dir)) = queried() else { return };
+    script(&python, dir.path(), "awkward.py", dir.path());
+    let found = answers(&python, dir.path());
+    let rows = |heading: &str| found[heading][0]["rows"].as_array().unwrap().clone();
+
+    // Label set by label set: the engine that was restarted 4 + 2 + 1, the other 8 + 0 + 2.
+    assert_eq!(rows("How often a counter rose"), [serde_json::json!([17.0])]);
+
+    // A mean of two engines at every scrape, the latest value of the one that a scrape lacks, and a row of the idle server.
+    let scrapes = rows("The server beside the client, over time");
+    let usage: Vec<(f64, f64)> =
+        scrapes.iter().map(|r| (r[0].as_f64().unwrap() / 1e9, r[1].as_f64().unwrap())).collect();
+    assert_eq!(usage, [(1.0, 50.0), (2.0, 62.5), (10_000.0, 0.0)]);
+    let in_flight: Vec<u64> = scrapes.iter().map(|r| r[2].as_u64().unwrap()).collect();
+    assert!(in_flight[0] > 0 && in_flight[1] > 0 && in_flight[2] == 0, "{in_flight:?}");
+
+    let slowest = rows("What the slowest first tokens waited for");
+    assert!(slowest.len() == 5 && slowest.iter().all(|r| r[2].is_number()), "{slowest:?}");
+
+    let names: Vec<Value> = rows("Many runs at once").iter().map(|r| r[0].clone()).collect();
+    assert_eq!(names, ["01", "1"]);
 }
 
 /// What the report says too, it says to the digit.

@@ -1,7 +1,7 @@
 //! Notebooks: each runs from start to end, shows what is committed, and arrives at the figures of the report.
 
 use crate::python::python;
-use crate::support::{binary, report, root, run};
+use crate::support::{binary, fixture, report, root, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +10,8 @@ use std::process::Command;
 const DIGITS: f64 = 1e-12;
 /// Bytes of a notebook at most.
 const MOST: usize = 100_000;
+/// The notebook with its outputs, in the folder of an executed one.
+const FRESH: &str = "executed.ipynb";
 
 /// An executed notebook.
 struct Executed {
@@ -25,33 +27,43 @@ fn folder() -> PathBuf {
     root().join("notebooks")
 }
 
-/// Runs the notebook and holds its outputs to the committed ones; with `INSTA_UPDATE=always` the committed notebook is written anew.
-fn executed(name: &str) -> Option<Executed> {
+fn notebook(name: &str) -> PathBuf {
+    folder().join(name).with_extension("ipynb")
+}
+
+/// Runs the notebook, on another recording than its own where one is given.
+fn ran(name: &str, input: Option<&Path>) -> Option<Executed> {
     let python = python("notebooks", &std::fs::read_to_string(folder().join("requirements.txt")).unwrap())?;
-    let notebook = folder().join(name).with_extension("ipynb");
     let dir = tempfile::tempdir().unwrap();
-    let fresh = dir.path().join("executed.ipynb");
     // Settings of the machine's user stay outside; fonts are looked for once.
     let own = python.parent().unwrap().join("../settings");
     let output = Command::new(&python)
         .arg(root().join("tests/notebooks/execute.py"))
-        .args([&notebook, &fresh, &dir.path().to_path_buf()])
+        .args([&notebook(name), &dir.path().join(FRESH), &dir.path().to_path_buf()])
+        .args(input)
         .envs(["IPYTHONDIR", "JUPYTER_CONFIG_DIR", "MPLCONFIGDIR"].map(|variable| (variable, &own)))
         .env("POSTRUN", binary())
         .output()
         .unwrap();
-    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{name}, {input:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let mut found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    Some(Executed { dir, figures: found["figures"].take(), derived: found["derived"].take() })
+}
+
+/// Runs the notebook and holds its outputs to the committed ones; with `INSTA_UPDATE=always` the committed notebook is written anew.
+fn executed(name: &str) -> Option<Executed> {
+    let executed = ran(name, None)?;
+    let fresh = executed.dir.path().join(FRESH);
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
-        std::fs::copy(&fresh, &notebook).unwrap();
+        std::fs::copy(&fresh, notebook(name)).unwrap();
     }
-    let (committed, fresh) = (cells(&notebook), cells(&fresh));
+    let (committed, fresh) = (cells(&notebook(name)), cells(&fresh));
     assert_eq!(committed.len(), fresh.len(), "{name}");
     for (committed, fresh) in committed.iter().zip(&fresh) {
         let (is, should) = (shown(committed), shown(fresh));
         assert_eq!(is, should, "{name}: {} (`INSTA_UPDATE=always cargo test` writes it anew)", fresh["id"]);
     }
-    let mut found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    Some(Executed { dir, figures: found["figures"].take(), derived: found["derived"].take() })
+    Some(executed)
 }
 
 fn cells(notebook: &Path) -> Vec<Value> {
@@ -92,6 +104,20 @@ impl Executed {
         assert!(compared >= fewest, "only {compared} figures");
     }
 
+    /// What it knows of the run, the report says too. It may know less; of few requests the report leaves out their growth.
+    fn held_where_known(&self, run: &str) {
+        let report = self.report(run, &[]);
+        for (path, value) in self.figures[run].as_object().unwrap() {
+            let Some(value) = value.as_f64() else { continue };
+            match report.pointer(&format!("/{path}")).and_then(Value::as_f64) {
+                Some(reported) => {
+                    assert!((value - reported).abs() <= DIGITS * reported.abs(), "{path}: {value}, {reported}");
+                }
+                None => assert!(path.starts_with("evidence/growth/"), "{path}: {value}, and the report has none"),
+            }
+        }
+    }
+
     fn derived(&self, key: &str) -> f64 {
         self.derived[key].as_f64().unwrap_or_else(|| panic!("no {key}"))
     }
@@ -106,6 +132,24 @@ fn post_mortem() {
     let others = ["itl_per_token_ms", "interarrival_ms", "prompt_length", "output_length"];
     for metric in report["metrics"].as_object().unwrap().keys().filter(|m| !others.contains(&m.as_str())) {
         assert!(notebook.figures["kv_tight"].get(format!("metrics/{metric}/p99.9")).is_some(), "no {metric}");
+    }
+}
+
+/// Those that invite to a run of one's own. The recordings: a client alone that stored no duration, one that stored no request,
+/// a server alone.
+#[test]
+fn what_a_recording_lacks_is_null_and_never_0() {
+    for input in ["inference_perf/shared_times", "genai_perf_summary/alone", "prometheus_text/queueing"] {
+        let input = fixture(&format!("{input}/input"));
+        for name in ["post_mortem", "preemption"] {
+            let Some(notebook) = ran(name, Some(&input)) else { return };
+            notebook.held_where_known("kv_tight");
+            let figures = &notebook.figures["kv_tight"];
+            assert!(figures["preemption/total"].is_null(), "{name}, {}: {figures}", input.display());
+            if name == "post_mortem" {
+                assert!(figures["queue_share_of_ttft"].is_null(), "{}: {figures}", input.display());
+            }
+        }
     }
 }
 

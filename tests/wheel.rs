@@ -2,7 +2,7 @@
 
 use crate::python::python;
 use crate::support::{binary, fixture, root, run};
-use postrun_schema::{Dtype, Table};
+use postrun_schema::{Dataset, Dtype, IssueCode, Table};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -129,9 +129,15 @@ fn an_installed_wheel_is_the_command_and_opens_its_datasets() {
     assert!(labels.len() > 1);
     assert_eq!(opened["labels"].as_array().unwrap().iter().collect::<Vec<_>>(), labels);
     assert!(opened["refused"].as_str().unwrap().contains("postrun.open_all"), "{opened}");
-    assert_eq!(opened["columns"], Value::from(Table::Samples.columns().iter().map(|c| c.name).collect::<Vec<_>>()));
+    for table in Table::ALL {
+        let names: Vec<&str> = table.columns().iter().map(|c| c.name).collect();
+        assert_eq!(opened["columns"][table.name()], Value::from(names), "{}", table.name());
+    }
+    let http = here.ingest(&fixture("client_side/aiperf_http_and_curves/input"), "http.postrun");
+    assert!(here.python("extras.py", &[&http]).as_u64().unwrap() > 0);
 
     refuses_what_the_command_refuses(&here, &dataset);
+    refuses_the_manifests_that_the_command_refuses(&here, &dataset);
 }
 
 /// Name of a damaged dataset, words of the error, and what was done to it.
@@ -162,11 +168,7 @@ fn refuses_what_the_command_refuses(here: &Installed, dataset: &Path) {
     let folder = here.dir.path().join("damaged");
     for (name, _, damage) in &damages {
         let copy = folder.join(name);
-        std::fs::create_dir_all(&copy).unwrap();
-        for entry in std::fs::read_dir(dataset).unwrap() {
-            let entry = entry.unwrap();
-            std::fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
-        }
+        copied(dataset, &copy);
         damage(&copy);
     }
     let said = here.python("refused.py", &[&folder]);
@@ -175,6 +177,74 @@ fn refuses_what_the_command_refuses(here: &Installed, dataset: &Path) {
         assert!(said.contains(why) && said.contains(name), "{name}: {said}");
         let ran = run(["report", folder.join(name).to_str().unwrap()]);
         assert_eq!(ran.code, 2, "{name}: {}", ran.stderr);
+    }
+}
+
+fn copied(dataset: &Path, copy: &Path) {
+    std::fs::create_dir_all(copy).unwrap();
+    for entry in std::fs::read_dir(dataset).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
+    }
+}
+
+/// Every key of the manifest taken away, and every value replaced by one of each other kind: the package refuses those that
+/// postrun refuses, and no other.
+fn refuses_the_manifests_that_the_command_refuses(here: &Installed, dataset: &Path) {
+    let copy = here.dir.path().join("manifests");
+    copied(dataset, &copy);
+    let path = copy.join("manifest.json");
+    let whole: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let mut changes = Vec::new();
+    changed(&whole, "", &mut |what, manifest| changes.push((what, manifest)));
+    let list = here.dir.path().join("manifests.json");
+    let manifests: Vec<&Value> = changes.iter().map(|(_, manifest)| manifest).collect();
+    std::fs::write(&list, serde_json::to_vec(&manifests).unwrap()).unwrap();
+    let said = here.python("manifests.py", &[&copy, &list]);
+    let said = said.as_array().unwrap();
+    assert_eq!(said.len(), changes.len());
+    let mut refused = Vec::new();
+    for ((what, manifest), said) in changes.iter().zip(said) {
+        std::fs::write(&path, serde_json::to_vec(manifest).unwrap()).unwrap();
+        let opened = Dataset::open(&copy).map(|_| ()).map_err(|e| e.to_string());
+        assert_eq!(opened.is_err(), said.is_string(), "{what}: {opened:?}, the package: {said}");
+        if opened.is_err() {
+            refused.push(what.as_str());
+        }
+    }
+    let needed = ["tool", "load", "counted", "clocks", "output_tokens_source", "sources", "issues", "not_recorded"];
+    for what in needed.map(|key| format!("/{key} removed")).iter().chain([&"/label: null".to_string()]) {
+        assert!(refused.contains(&what.as_str()), "{what} was opened");
+    }
+    assert!(refused.len() > 500 && refused.len() < changes.len(), "{} of {}", refused.len(), changes.len());
+}
+
+/// Gives `take` every change of `whole` at `place` or below, and what was changed. Of a list, its first item stands for all.
+fn changed(whole: &Value, place: &str, take: &mut impl FnMut(String, Value)) {
+    let at = |key: &str| format!("{place}/{}", key.replace('~', "~0").replace('/', "~1"));
+    match whole.pointer(place).unwrap() {
+        Value::Object(fields) => {
+            for key in fields.keys() {
+                let mut without = whole.clone();
+                without.pointer_mut(place).unwrap().as_object_mut().unwrap().remove(key);
+                take(format!("{} removed", at(key)), without);
+                replaced_by_others(whole, &at(key), take);
+                changed(whole, &at(key), take);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            replaced_by_others(whole, &at("0"), take);
+            changed(whole, &at("0"), take);
+        }
+        _ => {}
+    }
+}
+
+fn replaced_by_others(whole: &Value, place: &str, take: &mut impl FnMut(String, Value)) {
+    for other in ["null", "\"other\"", "-1", "0.5", "true", "[]", "{}"] {
+        let mut with = whole.clone();
+        *with.pointer_mut(place).unwrap() = serde_json::from_str(other).unwrap();
+        take(format!("{place}: {other}"), with);
     }
 }
 
@@ -196,7 +266,7 @@ fn columns() -> String {
         Dtype::Bool => "Boolean",
     };
     let mut out = String::from(
-        "\"\"\"Columns of each table, of the schema that postrun writes. Made from it: `UPDATE_README=1 cargo test`.\"\"\"\n\n\
+        "\"\"\"Columns of each table and codes of issues, of the schema that postrun writes. Made from it: `UPDATE_README=1 cargo test`.\"\"\"\n\n\
          import polars as pl\n\nCOLUMNS: dict[str, dict[str, type[pl.DataType]]] = {\n",
     );
     for table in Table::ALL {
@@ -211,7 +281,11 @@ fn columns() -> String {
         let never = table.columns().iter().filter(|c| !c.nullable).map(|c| format!("\"{}\"", c.name));
         out.push_str(&format!("    \"{}\": frozenset({{{}}}),\n", table.name(), never.collect::<Vec<_>>().join(", ")));
     }
-    out + "}\n"
+    out.push_str("}\n\n# Codes of issues that a manifest may hold.\nISSUE_CODES: frozenset[str] = frozenset({\n");
+    for code in IssueCode::ALL {
+        out.push_str(&format!("    \"{}\",\n", code.id()));
+    }
+    out + "})\n"
 }
 
 #[test]

@@ -7,7 +7,8 @@ lazy frames, which read no column before it is asked for::
     import postrun
 
     run = postrun.open("run.postrun")
-    slow = run.requests.select("request", ttft_ms=pl.col("ttft_ns") / 1e6).top_k(10, by="ttft_ms").collect()
+    ok = run.requests.filter(phase="measured", status="ok")
+    slow = ok.select("request", ttft_ms=pl.col("ttft_ns") / 1e6).top_k(10, by="ttft_ms").collect()
 
 Times are integer nanoseconds; what the recording does not hold is null. ``notebooks/DATASET.md`` of the repository lists
 every column with its unit. The command ``postrun`` is installed with this package.

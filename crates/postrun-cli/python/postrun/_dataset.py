@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from postrun import _manifest
 from postrun._columns import COLUMNS, REQUIRED
 
 SCHEMA = "postrun.dataset/1"
@@ -39,7 +39,7 @@ class Run:
     @property
     def label(self) -> str:
         """Name of the run."""
-        return str(self.manifest["label"])
+        return self.manifest["label"]
 
     @property
     def requests(self) -> pl.LazyFrame:
@@ -65,6 +65,11 @@ class Run:
     def reported(self) -> pl.LazyFrame:
         """The figures that the client computed of its own run."""
         return self._table("reported")
+
+    @property
+    def extras(self) -> pl.LazyFrame:
+        """Numbers of requests that no column of ``requests`` holds: a row a request and ``name``."""
+        return self._table("extras")
 
     def __repr__(self) -> str:
         return f"Run({self.label!r}, {str(self.path)!r})"
@@ -124,7 +129,7 @@ def _natural(folder: Path) -> list[tuple[bool, int, str]]:
 def _opened(folder: Path, check_hashes: bool) -> Run:
     path = folder / _MANIFEST
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = _manifest.parsed(path.read_bytes())
     except FileNotFoundError:
         what = "not a postrun dataset, or one whose ingest did not finish" if folder.is_dir() else "no such folder"
         raise DatasetError(f"{folder}: no {_MANIFEST} here: {what}") from None
@@ -134,17 +139,16 @@ def _opened(folder: Path, check_hashes: bool) -> Run:
         raise DatasetError(f"{path}: manifest is damaged: {error}") from None
     _check_version(manifest, path)
     try:
-        run = Run(folder, manifest)
-        _ = run.label
-        tables = {name: manifest["tables"][name] for name in COLUMNS if name in manifest["tables"]}
-        expected = {name: (int(of["bytes"]), int(of["rows"]), str(of["sha256"])) for name, of in tables.items()}
-    except (KeyError, TypeError, ValueError) as error:
-        raise DatasetError(f"{path}: manifest is damaged: {error!r}") from None
-    if "requests" not in expected:
+        _manifest.check(manifest)
+    except ValueError as error:
+        raise DatasetError(f"{path}: manifest is damaged: {error}") from None
+    tables = manifest["tables"]
+    if "requests" not in tables:
         raise DatasetError(f"{path}: manifest is damaged: it names no requests table")
-    for name, of in expected.items():
-        _check_table(name, folder / f"{name}.parquet", *of, check_hashes)
-    return run
+    for name in COLUMNS:
+        if of := tables.get(name):
+            _check_table(name, folder / f"{name}.parquet", of["bytes"], of["rows"], of["sha256"], check_hashes)
+    return Run(folder, manifest)
 
 
 def _check_version(manifest: Any, path: Path) -> None:
