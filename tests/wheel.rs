@@ -300,3 +300,39 @@ fn columns_of_the_package_are_those_of_the_schema() {
         "`UPDATE_README=1 cargo test` writes it anew"
     );
 }
+
+/// Whoever has an older Polars must not be told that a good file is damaged.
+#[test]
+fn the_oldest_polars_that_is_promised_reads_every_table() {
+    let about = std::fs::read_to_string(root().join("crates/postrun-cli/pyproject.toml")).unwrap();
+    let oldest = about.split("polars>=").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let Some(python) = python("polars-oldest", &format!("polars=={oldest}.0\n")) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (dataset, flat) = (dir.path().join("run"), dir.path().join("flat.parquet"));
+    let input = fixture("client_side/aiperf_http_and_curves/input");
+    assert_eq!(run(["ingest", input.to_str().unwrap(), "-o", dataset.to_str().unwrap()]).code, 0);
+    let export = ["export", dataset.to_str().unwrap(), "--to", "parquet", "-o", flat.to_str().unwrap()];
+    assert_eq!(run(export).code, 0);
+    // The package as it lies here, not installed: it is asked for no version.
+    let script = "import importlib.metadata as about, sys, polars as pl\n\
+                  about.version = lambda name: '0'\n\
+                  import postrun\n\
+                  run = postrun.open(sys.argv[1])\n\
+                  for name in ['requests', 'chunks', 'samples', 'events', 'reported', 'extras']:\n    \
+                      frame = getattr(run, name).collect()\n    \
+                      print(name, frame.height)\n\
+                  print('flat', pl.read_parquet(sys.argv[2]).height)";
+    let mut command = Command::new(python);
+    command
+        .args(["-B", "-c", script])
+        .args([&dataset, &flat])
+        .env("PYTHONPATH", root().join("crates/postrun-cli/python"));
+    let said = String::from_utf8(succeeds(&mut command).stdout).unwrap();
+    let rows = |name: &str| {
+        let line = said.lines().find_map(|l| l.strip_prefix(name)).unwrap();
+        line.trim().parse::<usize>().unwrap()
+    };
+    // All three have floats, which is what older readers stumbled over.
+    assert!(rows("requests") > 0 && rows("reported") > 0 && rows("extras") > 0, "{said}");
+    assert_eq!(rows("flat"), rows("requests"), "{said}");
+}

@@ -153,4 +153,5 @@ ISSUE_CODES: frozenset[str] = frozenset({
     "journal_beside",
     "summary_of_another_run",
     "server_counted_others",
+    "unknown_status",
 })
