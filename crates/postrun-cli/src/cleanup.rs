@@ -29,13 +29,18 @@ pub fn on_signal(dir: &Path) {
     let waits = move || {
         let Some(signal) = signals.forever().next() else { return };
         INTERRUPTED.store(true, Ordering::SeqCst);
-        for dir in FOLDERS.lock().iter().flat_map(|folders| folders.iter()) {
-            remove(dir);
-        }
+        remove_unfinished();
         say("postrun: interrupted; what was half written is removed");
         std::process::exit(BY_SIGNAL + signal);
     };
     let _ = std::thread::Builder::new().spawn(waits);
+}
+
+/// Removes our folders and half-written files that are left.
+pub fn remove_unfinished() {
+    for dir in FOLDERS.lock().iter().flat_map(|folders| folders.iter()) {
+        remove(dir);
+    }
 }
 
 fn remove(path: &Path) {

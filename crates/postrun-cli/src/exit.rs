@@ -7,7 +7,6 @@ use postrun_analysis::AnalysisError;
 use postrun_export::ExportError;
 use postrun_ingest::IngestError;
 use postrun_schema::SchemaError;
-use std::panic::UnwindSafe;
 use std::process::ExitCode;
 
 /// Done.
@@ -22,9 +21,10 @@ pub const INTERNAL: u8 = 3;
 /// A comparison decided nothing and `--strict` was given.
 pub const UNDECIDED: u8 = 3;
 
-/// From now on a panic says one line, and no backtrace that nobody asked for.
-pub fn say_faults_in_one_line() {
-    let whole = std::panic::take_hook();
+/// From now on a panic says one line, removes what is half written and ends the process. It is our fault, or nothing could be
+/// started any more (threads, memory); then unwinding might wait for what never comes.
+pub fn end_at_a_fault() {
+    let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let payload = panic.payload();
         let text = payload.downcast_ref::<String>().map(String::as_str);
@@ -32,17 +32,11 @@ pub fn say_faults_in_one_line() {
         let place = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line())).unwrap_or_default();
         say(&format!("postrun: a fault of postrun itself or of its surroundings: {what}{place}; please report it"));
         if std::env::var_os("RUST_BACKTRACE").is_some() {
-            whole(panic);
+            usual(panic);
         }
+        cleanup::remove_unfinished();
+        std::process::exit(i32::from(INTERNAL));
     }));
-}
-
-/// Runs all there is to do; a panic is our fault too.
-pub fn caught(work: impl FnOnce() -> ExitCode + UnwindSafe) -> ExitCode {
-    std::panic::catch_unwind(work).unwrap_or_else(|_| {
-        cleanup::give_way();
-        ExitCode::from(INTERNAL)
-    })
 }
 
 /// The code of a diagnosis or of a parity list; true: what it looks for was found.

@@ -18,12 +18,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     cleanup::outlive_size_limits();
-    exit::say_faults_in_one_line();
+    exit::end_at_a_fault();
     postrun_schema::silence_caught();
-    exit::caught(|| run(cli))
-}
-
-fn run(cli: Cli) -> ExitCode {
     let result = match cli.command {
         Command::Ingest(args) => commands::ingest::run(args),
         Command::Report(args) => commands::report::run(args),
