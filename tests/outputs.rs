@@ -50,6 +50,30 @@ fn nothing_is_written_over_what_was_read() {
 }
 
 #[test]
+fn standard_input_is_spared_where_it_is_a_file() {
+    let (_dir, file) = temp_file("result.json", &recording());
+    let mut command = postrun();
+    command.args(["report", "-", "--format", "json", "-o", text(&file)]);
+    let output = command.stdin(std::fs::File::open(&file).unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read(&file).unwrap(), recording());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_pipe_by_name_takes_a_result() {
+    let (dir, file) = temp_file("result.json", &recording());
+    let pipe = dir.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read(pipe).unwrap()
+    });
+    assert_eq!(run(["report", text(&file), "--format", "csv", "-o", text(&pipe)]).code, 0);
+    assert!(reader.join().unwrap().starts_with(b"run,"));
+}
+
+#[test]
 #[cfg(unix)]
 fn an_earlier_report_is_replaced_and_stays_as_private_as_it_was() {
     use std::os::unix::fs::PermissionsExt;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// around them, and signs that nobody sees.
 pub(crate) fn steers(c: char) -> bool {
     let reorders = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let hides = matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+    let hides = matches!(c, '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || reorders || hides
 }
 

@@ -26,7 +26,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub struct Staging {
     target: PathBuf,
     dir: PathBuf,
-    lock: Option<File>,
+    /// Dropped after all else is removed.
+    _lock: Option<File>,
     replace: bool,
     lifetime: Lifetime,
     next: u32,
@@ -34,6 +35,8 @@ pub struct Staging {
 
 /// Held as long as somebody writes beside it.
 const LOCK_FILE: &str = ".lock";
+/// What is published, of what was written: neither records that turned out unusable nor runs read twice.
+const COMPLETE: &str = "complete";
 
 /// Where this process, and no other, writes `target` until it is complete.
 pub fn partial_folder(target: &Path) -> PathBuf {
@@ -63,12 +66,22 @@ fn remove_abandoned(target: &Path) {
         if !entry.file_name().as_encoded_bytes().starts_with(before.as_encoded_bytes()) {
             continue;
         }
-        // One without the file is being made, or being published.
+        // One without the file is being made.
         let Ok(lock) = File::options().read(true).write(true).open(entry.path().join(LOCK_FILE)) else { continue };
         if lock.try_lock().is_ok() {
+            remove_staged(&entry.path());
+        }
+    }
+}
+
+/// Removes a partial folder, the lock last: who is killed meanwhile leaves it to the next one.
+fn remove_staged(dir: &Path) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_name() != LOCK_FILE {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
+    let _ = std::fs::remove_dir_all(dir);
 }
 
 impl Staging {
@@ -84,12 +97,13 @@ impl Staging {
         }
         // Made anew, so that nobody else's folder or link is written through.
         std::fs::create_dir(&dir).map_err(SchemaError::io(&dir))?;
-        let mut staging = Staging { target, dir, lock: None, replace, lifetime: Lifetime::Kept, next: 0 };
-        let path = staging.dir.join(LOCK_FILE);
-        let lock = File::create_new(&path).map_err(SchemaError::io(&path))?;
-        // A file system without locks has nobody who looks for them.
+        let mut staging = Staging { target, dir, _lock: None, replace, lifetime: Lifetime::Kept, next: 0 };
+        let (path, making) = (staging.dir.join(LOCK_FILE), staging.dir.join("lock"));
+        let lock = File::create_new(&making).map_err(SchemaError::io(&making))?;
+        // A file system without locks has nobody who looks for them. It gets its name when it is held.
         let _ = lock.try_lock();
-        staging.lock = Some(lock);
+        std::fs::rename(&making, &path).map_err(SchemaError::io(&path))?;
+        staging._lock = Some(lock);
         Ok(staging)
     }
 
@@ -118,20 +132,20 @@ impl Staging {
     /// Returns the dataset folders in order. Labels must be unique and usable as folder names.
     pub fn publish(mut self, runs: Vec<PendingRun>) -> Result<Vec<PathBuf>, SchemaError> {
         let single = runs.len() == 1;
+        let complete = self.dir.join(COMPLETE);
+        std::fs::create_dir(&complete).map_err(SchemaError::io(&complete))?;
         let mut placed = Vec::new();
         for run in runs {
             write_manifest(&run)?;
             let name = format!("run={}", run.manifest.label);
-            let place = self.dir.join(&name);
+            let place = complete.join(&name);
             std::fs::rename(&run.dir, &place).map_err(SchemaError::io(&place))?;
             placed.push(name);
         }
         let complete = match (single, placed.first()) {
-            (true, Some(name)) => self.dir.join(name),
-            _ => self.dir.clone(),
+            (true, Some(name)) => complete.join(name),
+            _ => complete,
         };
-        self.remove_rejected(&placed)?;
-        self.lock = None;
         self.move_to_target(&complete)?;
         let target = std::mem::take(&mut self.target);
         Ok(match single {
@@ -165,28 +179,12 @@ impl Staging {
             None => SchemaError::Exists { path: self.target.clone() },
         })
     }
-
-    /// Removes what belongs to no published run: records that turned out unusable, runs read twice.
-    fn remove_rejected(&self, placed: &[String]) -> Result<(), SchemaError> {
-        for entry in std::fs::read_dir(&self.dir).map_err(SchemaError::io(&self.dir))? {
-            let entry = entry.map_err(SchemaError::io(&self.dir))?;
-            if placed.iter().any(|name| entry.file_name() == name.as_str()) {
-                continue;
-            }
-            let removed = match entry.file_name() == LOCK_FILE {
-                true => std::fs::remove_file(entry.path()),
-                false => std::fs::remove_dir_all(entry.path()),
-            };
-            removed.map_err(SchemaError::io(&entry.path()))?;
-        }
-        Ok(())
-    }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
         // Best effort: whatever is left has no manifest at a place where a reader looks.
-        let _ = std::fs::remove_dir_all(&self.dir);
+        remove_staged(&self.dir);
     }
 }
 
@@ -302,7 +300,7 @@ mod tests {
                         let staging = Staging {
                             target: target.clone(),
                             dir: own.clone(),
-                            lock: None,
+                            _lock: None,
                             replace: true,
                             lifetime,
                             next: 0,

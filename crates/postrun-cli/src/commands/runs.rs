@@ -76,7 +76,7 @@ pub fn open(args: &[String], options: Options) -> Result<Runs, CliError> {
         let dir = scratch_dir()?;
         raw.iter().for_each(|input| match input {
             Input::Path(path) => spared::file(path),
-            Input::Stdin => {}
+            Input::Stdin => spared::standard_input(),
         });
         let made = ingest_all(&raw, &dir.path().join("runs"), options)?;
         spared::recordings(&made);
