@@ -24,7 +24,7 @@ impl Objective {
         let metric = find_metric(name).filter(|m| is_one(m)).ok_or_else(|| {
             let known: Vec<&str> =
                 METRICS.iter().copied().filter(is_one).map(|m| m.id.trim_end_matches("_ms")).collect();
-            let near = did_you_mean(name, known.iter().map(|n| n.to_string()));
+            let near = did_you_mean(name, known.iter().copied());
             AnalysisError::BadObjective { name: name.to_string(), near, known: known.join(", ") }
         })?;
         Ok(Objective { metric: metric.id, at_most_ns })

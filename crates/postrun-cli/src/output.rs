@@ -4,7 +4,7 @@ use crate::cleanup;
 use crate::error::CliError;
 use crate::spared;
 use crate::tame::Tame;
-use postrun_report::{printable, wrap};
+use postrun_report::{Look, printable, wrap};
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions};
 use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
@@ -62,6 +62,24 @@ pub fn print_wrapped(text: &str) -> Result<(), CliError> {
 /// The file that a result goes to; none: standard output, which `-` names too.
 pub fn file_named(output: &Option<PathBuf>) -> Option<&Path> {
     output.as_deref().filter(|path| *path != Path::new("-"))
+}
+
+/// Hands out a result: to the file that is named, else by `show` to standard output.
+pub fn deliver(output: &Option<PathBuf>, text: &str, show: fn(&str) -> Result<(), CliError>) -> Result<(), CliError> {
+    file_named(output).map_or_else(|| show(text), |path| write_file(path, text))
+}
+
+/// How a table looks there: a file has neither bold nor colour.
+pub fn look(output: &Option<PathBuf>) -> Look {
+    Look { width: width(), styled: styled() && file_named(output).is_none() }
+}
+
+/// The text of a file of the user's, such as rules or limits, which no result is written over.
+pub fn read_text(path: &Path) -> Result<String, CliError> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|source| CliError::Read { file: path.display().to_string(), source })?;
+    spared::file(path);
+    Ok(text)
 }
 
 /// Writes a file that is either complete or not there.

@@ -34,7 +34,7 @@ pub fn duration_ns(text: &str) -> Result<f64, String> {
 /// The convention of that name.
 pub fn convention(text: &str) -> Result<&'static ClientConvention, String> {
     let ids = || CLIENTS.iter().map(|client| client.id).collect::<Vec<_>>().join(", ");
-    let near = || did_you_mean(text, CLIENTS.iter().map(|client| client.id.to_string()));
+    let near = || did_you_mean(text, CLIENTS.iter().map(|client| client.id));
     find_client(text.trim()).ok_or_else(|| format!("no convention is called {text:?}{} (known: {})", near(), ids()))
 }
 

@@ -99,7 +99,7 @@ impl Budget {
         };
         let known = |table: &dyn TableLike, names: &[&str]| match table.iter().find(|(k, _)| !names.contains(k)) {
             Some((k, _)) => {
-                let near = did_you_mean(k, names.iter().map(|n| n.to_string()));
+                let near = did_you_mean(k, names.iter().copied());
                 Err(fault(at(table, k), format!("unknown key {k:?}{near} (known: {})", names.join(", "))))
             }
             None => Ok(()),
@@ -189,12 +189,12 @@ fn in_unit(metric: &str, value: f64) -> String {
 }
 
 fn nearest_metric(name: &str) -> String {
-    let near = did_you_mean(name, METRICS.iter().map(|m| m.id.trim_end_matches("_ms").to_string()));
+    let near = did_you_mean(name, METRICS.iter().map(|m| m.id.trim_end_matches("_ms")));
     format!("{near} (`postrun list metrics` names them)")
 }
 
 fn no_statistic(stat: &str) -> String {
-    let near = did_you_mean(stat, STATS.iter().map(|s| s.to_string()));
+    let near = did_you_mean(stat, STATS);
     format!("{stat:?} is no statistic{near} (known: {})", STATS.join(", "))
 }
 

@@ -52,6 +52,11 @@ pub(crate) const FREE_TEXT_BYTES: u64 = 256 << 20;
 /// Base 2 logarithm of bytes.
 pub(crate) const ZSTD_WINDOW_LOG: u32 = 27;
 
+/// What is said of a request beyond [`MOST_GAPS`].
+pub(crate) fn too_many_gaps() -> String {
+    format!("more than {MOST_GAPS} gaps of one request")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

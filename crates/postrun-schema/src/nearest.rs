@@ -8,10 +8,10 @@ const BEHIND: f64 = 0.1;
 const ASKED: usize = 3;
 
 /// `; did you mean …?` with the nearest of `known`, or nothing.
-pub fn did_you_mean(name: &str, known: impl Iterator<Item = String>) -> String {
+pub fn did_you_mean(name: &str, known: impl IntoIterator<Item = impl Into<String>>) -> String {
     let name = name.to_lowercase();
-    let mut near: Vec<(f64, String)> =
-        known.map(|id| (strsim::jaro_winkler(&id, &name), id)).filter(|(likeness, _)| *likeness >= LIKE).collect();
+    let rated = known.into_iter().map(Into::into).map(|id: String| (strsim::jaro_winkler(&id, &name), id));
+    let mut near: Vec<(f64, String)> = rated.filter(|(likeness, _)| *likeness >= LIKE).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     let best = near.first().map_or(0.0, |(likeness, _)| *likeness);
     near.retain(|(likeness, _)| *likeness >= best - BEHIND);

@@ -16,7 +16,6 @@ use crate::frames::each_frame;
 use crate::parity::ReportedFigure;
 use crate::requests::{Outcome, Requests};
 use crate::summary::Summary;
-use polars::prelude::*;
 use postrun_schema::{Dataset, Extra, Table, find_extra};
 use std::collections::BTreeMap;
 
@@ -128,9 +127,10 @@ impl Prepared {
 fn by_request(sources: &Sources<'_>, extra: &Extra) -> Result<Vec<Option<f64>>, AnalysisError> {
     let mut by_request: Vec<Option<f64>> = vec![None; sources.requests.len()];
     each_frame(sources.dataset, Table::Extras, &["request", "name", "value"], |df| {
-        let own = df.clone().lazy().filter(col("name").eq(lit(extra.name))).collect()?;
-        for (request, value) in own.column("request")?.u32()?.iter().zip(own.column("value")?.f64()?.iter()) {
-            if let Some(slot) = request.and_then(|i| by_request.get_mut(i as usize)) {
+        let (requests, names) = (df.column("request")?.u32()?, df.column("name")?.str()?);
+        for ((request, name), value) in requests.iter().zip(names.iter()).zip(df.column("value")?.f64()?.iter()) {
+            let own = request.filter(|_| name == Some(extra.name));
+            if let Some(slot) = own.and_then(|i| by_request.get_mut(i as usize)) {
                 *slot = value.filter(|v| v.is_finite());
             }
         }

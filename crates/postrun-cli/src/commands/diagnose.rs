@@ -3,10 +3,10 @@
 use super::{report, runs};
 use crate::args::{DiagnoseArgs, DiagnosisFormat, FailOn};
 use crate::error::CliError;
-use crate::output::{file_named, print, print_data, styled, width, write_file};
+use crate::output::{deliver, look, print, print_data};
 use postrun_analysis::Options;
 use postrun_diagnose::Severity;
-use postrun_report::{Look, Parts, Report, to_json, to_markdown, to_table};
+use postrun_report::{Parts, Report, to_json, to_markdown, to_table};
 
 /// True when a finding met `--fail-on`.
 pub fn run(args: DiagnoseArgs) -> Result<bool, CliError> {
@@ -22,19 +22,11 @@ pub fn run(args: DiagnoseArgs) -> Result<bool, CliError> {
     let options = Options { objectives, convention: args.convention, ..Options::default() };
     let reports = report::reports(&opened, &options, &rules)?;
     let text = match args.format {
-        DiagnosisFormat::Table => to_table(
-            &reports,
-            Parts::Diagnosis,
-            Look { width: width(), styled: styled() && file_named(&args.output).is_none() },
-        ),
+        DiagnosisFormat::Table => to_table(&reports, Parts::Diagnosis, look(&args.output)),
         DiagnosisFormat::Markdown => to_markdown(&reports, Parts::Diagnosis),
         DiagnosisFormat::Json => to_json(&reports)?,
     };
-    match file_named(&args.output) {
-        Some(path) => write_file(path, &text)?,
-        None if args.format == DiagnosisFormat::Table => print(&text)?,
-        None => print_data(&text)?,
-    }
+    deliver(&args.output, &text, if args.format == DiagnosisFormat::Table { print } else { print_data })?;
     let least = match args.fail_on {
         None => return Ok(false),
         Some(FailOn::Warning) => Severity::Warning,

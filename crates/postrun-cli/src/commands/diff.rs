@@ -6,12 +6,11 @@ use super::{beside, charts, labels};
 use crate::args::{DiffArgs, DiffFormat};
 use crate::error::CliError;
 use crate::exit::Compared;
-use crate::output::{file_named, print, say, styled, width, write_file};
-use crate::spared;
+use crate::output::{deliver, file_named, look, print, read_text, say};
 use postrun_analysis::{BucketEdges, Options, RunAnalysis, analyse, samples, shared_edges};
 use postrun_diagnose::{RuleSet, diagnose};
 use postrun_diff::{Budget, DRAWN_PERCENTILES, Overall, Reason, Settings, Side, SideRun, diff, noise_of_repeats};
-use postrun_report::{Comparison, Look, diff_pictures, diff_to_html, diff_to_json, diff_to_markdown, diff_to_table};
+use postrun_report::{Comparison, diff_pictures, diff_to_html, diff_to_json, diff_to_markdown, diff_to_table};
 use postrun_schema::Dataset;
 use std::path::Path;
 
@@ -71,17 +70,14 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
     }
     let text = match format {
         DiffFormat::Table => {
-            let look = Look { width: width(), styled: styled() && file_named(&args.output).is_none() };
+            let look = look(&args.output);
             diff_to_table(&found, breaches, not_judged, look)
         }
         DiffFormat::Markdown => diff_to_markdown(&found, breaches, not_judged),
         DiffFormat::Html => diff_to_html(&comparison)?,
         DiffFormat::Json => diff_to_json(&found, breaches, not_judged)?,
     };
-    match file_named(&args.output) {
-        Some(path) => write_file(path, &text)?,
-        None => print(&text)?,
-    }
+    deliver(&args.output, &text, print)?;
     not_judged.iter().filter(|u| !u.recorded).for_each(|u| say(&format!("postrun: the gate is broken: {}", u.text)));
     let undecided: Vec<&str> = not_judged.iter().filter(|u| u.recorded).map(|u| u.text.as_str()).collect();
     if !undecided.is_empty() {
@@ -109,10 +105,7 @@ pub fn run(args: DiffArgs) -> Result<Compared, CliError> {
 }
 
 fn read_budget(path: &Path) -> Result<Budget, CliError> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|source| CliError::Read { file: name.clone(), source })?;
-    spared::file(path);
-    Ok(Budget::from_toml(&name, &text)?)
+    Ok(Budget::from_toml(&path.display().to_string(), &read_text(path)?)?)
 }
 
 /// The command line before the budget file before the defaults.

@@ -3,9 +3,9 @@
 use super::{report, runs};
 use crate::args::{ParityArgs, ParityFormat};
 use crate::error::CliError;
-use crate::output::{file_named, print, print_data, styled, width, write_file};
+use crate::output::{deliver, look, print, print_data};
 use postrun_analysis::{Options, analyse};
-use postrun_report::{Look, Parity, parity_csv, parity_json, parity_markdown, parity_table};
+use postrun_report::{Parity, parity_csv, parity_json, parity_markdown, parity_table};
 
 /// True when a figure differs and no known definition accounts for it.
 pub fn run(args: ParityArgs) -> Result<bool, CliError> {
@@ -16,17 +16,11 @@ pub fn run(args: ParityArgs) -> Result<bool, CliError> {
     report::tell_apart(analyses.iter_mut().map(|run| &mut run.manifest.label));
     let parity = Parity::of(analyses.into_iter().map(|a| (a.manifest.label, a.manifest.tool.name, a.reported)));
     let text = match args.format {
-        ParityFormat::Table => {
-            parity_table(&parity, Look { width: width(), styled: styled() && file_named(&args.output).is_none() })
-        }
+        ParityFormat::Table => parity_table(&parity, look(&args.output)),
         ParityFormat::Json => parity_json(&parity)?,
         ParityFormat::Csv => parity_csv(&parity),
         ParityFormat::Markdown => parity_markdown(&parity),
     };
-    match file_named(&args.output) {
-        Some(path) => write_file(path, &text)?,
-        None if args.format == ParityFormat::Table => print(&text)?,
-        None => print_data(&text)?,
-    }
+    deliver(&args.output, &text, if args.format == ParityFormat::Table { print } else { print_data })?;
     Ok(parity.counts.unexplained > 0)
 }

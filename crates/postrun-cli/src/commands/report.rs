@@ -4,11 +4,10 @@ use super::charts;
 use super::runs::{self, Runs};
 use crate::args::{ReportArgs, ReportFormat};
 use crate::error::CliError;
-use crate::output::{file_named, print, print_data, styled, width, write_file};
-use crate::spared;
+use crate::output::{deliver, file_named, look, print, print_data, read_text};
 use postrun_analysis::{Options, RunAnalysis, analyse};
 use postrun_diagnose::{Diagnosis, RuleSet, diagnose, diagnose_sweep};
-use postrun_report::{Look, Parts, Report, Reports, to_csv, to_html, to_json, to_markdown, to_table};
+use postrun_report::{Parts, Report, Reports, to_csv, to_html, to_json, to_markdown, to_table};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -51,19 +50,14 @@ pub fn run(args: ReportArgs) -> Result<(), CliError> {
     if let Some(dir) = &args.charts {
         charts::write(&reports, dir)?;
     }
-    let to_file = file_named(&args.output).is_some();
     let text = match format {
-        ReportFormat::Table => to_table(&reports, Parts::All, Look { width: width(), styled: styled() && !to_file }),
+        ReportFormat::Table => to_table(&reports, Parts::All, look(&args.output)),
         ReportFormat::Json => to_json(&reports)?,
         ReportFormat::Markdown => to_markdown(&reports, Parts::All),
         ReportFormat::Html => to_html(&reports)?,
         ReportFormat::Csv => to_csv(&reports),
     };
-    match file_named(&args.output) {
-        Some(path) => write_file(path, &text),
-        None if format == ReportFormat::Table => print(&text),
-        None => print_data(&text),
-    }
+    deliver(&args.output, &text, if format == ReportFormat::Table { print } else { print_data })
 }
 
 /// Every opened run, analysed and diagnosed.
@@ -80,10 +74,7 @@ pub fn reports(opened: &Runs, options: &Options, rules: &RuleSet) -> Result<Repo
 /// The rules to judge by: the built-in ones, with the user's thresholds and rules where there is a file of them.
 pub fn rules(file: Option<&Path>) -> Result<RuleSet, CliError> {
     let Some(path) = file else { return Ok(RuleSet::default()) };
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|source| CliError::Read { file: name.clone(), source })?;
-    spared::file(path);
-    Ok(RuleSet::from_toml(&name, &text)?)
+    Ok(RuleSet::from_toml(&path.display().to_string(), &read_text(path)?)?)
 }
 
 /// The form that goes with the ending of the file to write; text without a file or an ending, which is the last of `forms`.

@@ -3,7 +3,7 @@
 use crate::args::{FileArgs, ReadingArgs};
 use crate::cleanup;
 use crate::error::CliError;
-use crate::output::say;
+use crate::output::{read_text, say};
 use crate::progress::Progress;
 use crate::spared;
 use postrun_ingest::{
@@ -39,10 +39,7 @@ pub fn options_for(format: Option<&str>, files: &FileArgs) -> Result<Options, Cl
 }
 
 fn mapping(path: &Path) -> Result<Arc<Mapping>, CliError> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|source| CliError::Read { file: name.clone(), source })?;
-    spared::file(path);
-    Ok(Arc::new(Mapping::from_toml(&name, &text)?))
+    Ok(Arc::new(Mapping::from_toml(&path.display().to_string(), &read_text(path)?)?))
 }
 
 /// Opens everything the user named; raw files are ingested with these options.
@@ -91,7 +88,7 @@ pub fn open(args: &[String], options: Options) -> Result<Runs, CliError> {
 pub fn format_named(id: &str) -> Result<&'static Ingestor, CliError> {
     find_ingestor(id).map_err(|error| match error {
         IngestError::UnknownFormat { name, known } => {
-            let hint = did_you_mean(&name, INGESTORS.iter().map(|i| i.id.to_string()));
+            let hint = did_you_mean(&name, INGESTORS.iter().map(|i| i.id));
             CliError::Argument(format!("unknown format {name:?}{hint} (known: {known})"))
         }
         other => other.into(),

@@ -3,7 +3,7 @@
 use crate::args::SimulateArgs;
 use crate::cleanup;
 use crate::error::CliError;
-use crate::output::print_lines;
+use crate::output::{print_lines, read_text};
 use postrun_schema::{counted, did_you_mean, partial_folder};
 use postrun_simulate::{Scenario, scenarios, simulate, write};
 use std::path::Path;
@@ -52,6 +52,5 @@ fn find(name: &str) -> Result<Scenario, CliError> {
         let hint = "`postrun list scenarios` names them; a file of one is read too";
         return Err(CliError::Argument(format!("no scenario and no file is called {name:?}{near} ({hint})")));
     }
-    let text = std::fs::read_to_string(name).map_err(|source| CliError::Read { file: name.to_string(), source })?;
-    Scenario::from_json(&text).map_err(|e| CliError::Argument(format!("{name}: {e}")))
+    Scenario::from_json(&read_text(Path::new(name))?).map_err(|e| CliError::Argument(format!("{name}: {e}")))
 }

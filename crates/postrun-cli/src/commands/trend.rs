@@ -4,10 +4,10 @@ use super::report::tell_apart;
 use super::{labels, runs};
 use crate::args::{TrendArgs, TrendFormat, TrendOrder};
 use crate::error::CliError;
-use crate::output::{file_named, print, styled, width, write_file};
+use crate::output::{deliver, look, print};
 use postrun_analysis::{Options, analyse};
 use postrun_diff::{Order, trend};
-use postrun_report::{Look, trend_to_json, trend_to_markdown, trend_to_table};
+use postrun_report::{trend_to_json, trend_to_markdown, trend_to_table};
 
 /// Fewer runs have no course.
 const FEWEST: usize = 3;
@@ -43,14 +43,9 @@ pub fn run(args: TrendArgs) -> Result<(), CliError> {
         return Err(CliError::Argument(text.to_string()));
     }
     let text = match args.format {
-        TrendFormat::Table => {
-            trend_to_table(&found, Look { width: width(), styled: styled() && file_named(&args.output).is_none() })
-        }
+        TrendFormat::Table => trend_to_table(&found, look(&args.output)),
         TrendFormat::Markdown => trend_to_markdown(&found),
         TrendFormat::Json => trend_to_json(&found)?,
     };
-    match file_named(&args.output) {
-        Some(path) => write_file(path, &text),
-        None => print(&text),
-    }
+    deliver(&args.output, &text, print)
 }

@@ -9,7 +9,7 @@ use super::facts::is_header_number;
 use super::spool::Spool;
 use crate::json::records::RecordError;
 use crate::json::{JsonError, JsonReader, Scalar, Seconds};
-use crate::limits::{ALL_ERROR_BYTES, ERROR_BYTES, MOST_GAPS, MOST_SETTINGS};
+use crate::limits::{ALL_ERROR_BYTES, ERROR_BYTES, MOST_GAPS, MOST_SETTINGS, too_many_gaps};
 use postrun_schema::{DatasetWriter, IssueCode, Issues, MOST_REQUESTS};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -140,7 +140,7 @@ fn usable_seconds(seconds: Seconds, is_duration: bool, issues: &mut Issues, at: 
         Seconds::NonFinite => (IssueCode::NonFiniteValue, "NaN or infinity".to_string()),
         Seconds::TooLarge => (IssueCode::ImplausibleTime, "more than 292 years".to_string()),
         Seconds::NotANumber => (IssueCode::WrongType, "expected a number of seconds".to_string()),
-        Seconds::TooMany => (IssueCode::OutOfRange, format!("more than {MOST_GAPS} gaps of one request")),
+        Seconds::TooMany => (IssueCode::OutOfRange, too_many_gaps()),
     };
     issues.add(code, at, || example);
     ABSENT
@@ -325,7 +325,7 @@ fn read_gaps<R: Read>(
             if at_ns.len() > MOST_GAPS {
                 if good {
                     let place = || format!("{}: itls[{index}], byte {byte}", place.file);
-                    issues.add(IssueCode::OutOfRange, place, || format!("more than {MOST_GAPS} gaps of one request"));
+                    issues.add(IssueCode::OutOfRange, place, too_many_gaps);
                 }
                 good = false;
                 return Ok(());

@@ -1,7 +1,7 @@
 //! Values of a client's record, judged one by one: what cannot be becomes null and an issue with its place.
 
 use crate::json::{JsonReader, Result, Seconds, Tree, shorten};
-use crate::limits::MOST_GAPS;
+use crate::limits::{MOST_GAPS, too_many_gaps};
 use postrun_schema::{IssueCode, Issues};
 use std::cmp::Ordering;
 use std::io::Read;
@@ -131,7 +131,7 @@ impl Judge<'_> {
             Seconds::TooLarge => (IssueCode::ImplausibleTime, "more than 292 years"),
             Seconds::NotANumber => (IssueCode::WrongType, "expected a number"),
             Seconds::TooMany => {
-                self.issue(IssueCode::OutOfRange, || format!("{key}: more than {MOST_GAPS} gaps of one request"));
+                self.issue(IssueCode::OutOfRange, || format!("{key}: {}", too_many_gaps()));
                 return None;
             }
         };
